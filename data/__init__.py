@@ -1,0 +1,1 @@
+"""Files the program reads: source catalogue, keyword rules, SQL schema, samples."""

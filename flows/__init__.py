@@ -1,0 +1,1 @@
+"""Order, retries, concurrency, failure: the flows, the worker, the command line."""

@@ -1,0 +1,1 @@
+"""Pure decisions and records: numbers and text in, numbers and text out."""

@@ -1,0 +1,443 @@
+"""The records that travel between modules. All frozen; all times are aware UTC.
+
+Words are the project's own (see ``docs/words.md``): a *source* is a publisher,
+a *poll* one scheduled look at it, a *fetch* one HTTP exchange, an *entry* an
+item as listed, an *article* the page behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+Kind = Literal[
+    "auto", "feed", "sitemap", "list", "telegram", "mastodon", "bluesky", "reddit", "youtube"
+]
+Outcome = Literal["new", "empty", "not_modified", "failed", "refused"]
+State = Literal["active", "paused", "failing", "drifted", "gone"]
+Precision = Literal["instant", "minute", "day"]
+
+
+@dataclass(frozen=True, slots=True)
+class PollRules:
+    """``[poll]`` of a source: how often to look.
+
+    Attributes
+    ----------
+    policy
+        Name of a polling policy.
+    interval_s
+        Wait between polls of the ``fixed`` policy, and the first guess of the others.
+    min_interval_s, max_interval_s
+        Floor and ceiling of any wait, in seconds.
+    target_lag_s
+        Wanted mean publication lag, in seconds, where the user states one.
+    """
+
+    policy: str = "fixed"
+    interval_s: float = 600.0
+    min_interval_s: float = 60.0
+    max_interval_s: float = 86_400.0
+    target_lag_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListRules:
+    """``[list]`` of a source: which links of a list page are its entries.
+
+    Attributes
+    ----------
+    links
+        CSS selector of the links; the generic finder where empty.
+    url_pattern
+        Regular expression that an entry's address must match (``re.search``).
+    date
+        CSS selector, inside the block that holds the link, of its date.
+    """
+
+    links: str | None = None
+    url_pattern: str | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractRules:
+    """``[extract]`` of a source: CSS selectors for parts of its article pages."""
+
+    title: str | None = None
+    text: str | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRules:
+    """``[http]`` of a source.
+
+    Attributes
+    ----------
+    allow_private
+        Allow private, loopback and link-local addresses (intranets, replays).
+    connect_to
+        ``"host:port"`` that every connection of this source is made to, whatever
+        the address says (as curl's ``--connect-to``).
+    min_gap_s
+        Least seconds between two requests to one host; the general setting where None.
+    """
+
+    allow_private: bool = False
+    connect_to: str | None = None
+    min_gap_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One entry of the catalogue: a publisher that is watched.
+
+    Attributes
+    ----------
+    source
+        Short name: lower-case letters, digits and dashes.
+    timezone
+        IANA zone of the publisher; dates without a zone are read in it.
+    reach
+        ``wide``, ``local`` or ``trade``: which keyword rules apply.
+    weight
+        Importance, > 0; 1 is ordinary, larger matters more.
+    file
+        Catalogue file it was read from, for messages.
+    """
+
+    source: str
+    title: str
+    url: str
+    kind: Kind = "auto"
+    language: str | None = None
+    timezone: str = "UTC"
+    country: str | None = None
+    tags: tuple[str, ...] = ()
+    reach: Literal["wide", "local", "trade"] = "wide"
+    weight: float = 1.0
+    poll: PollRules = field(default_factory=PollRules)
+    list: ListRules = field(default_factory=ListRules)
+    extract: ExtractRules = field(default_factory=ExtractRules)
+    http: HttpRules = field(default_factory=HttpRules)
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """What a server gave us to ask "anything new?" with."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One answer on the way to a page: a redirect, or the last one."""
+
+    url: str
+    status: int
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A page that came, whole and within the caps.
+
+    Attributes
+    ----------
+    url, final_url
+        Address asked for, and the one that answered after redirects.
+    headers
+        Response headers in order of arrival, names as sent.
+    body
+        Bytes after content decoding (gzip, br, zstd undone), before any text decoding.
+    wire_bytes
+        Bytes of body received on the wire, over all hops.
+    fetched_at, elapsed_s
+        When the last byte came, and how long the whole exchange took.
+    """
+
+    url: str
+    final_url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    fetched_at: datetime
+    elapsed_s: float
+    wire_bytes: int
+    validators: Validators = field(default_factory=Validators)
+    content_type: str | None = None
+    http_version: str = "HTTP/1.1"
+    hops: tuple[Hop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotModified:
+    """The server said 304: the page is as it was."""
+
+    url: str
+    fetched_at: datetime
+    elapsed_s: float
+    wire_bytes: int
+    validators: Validators = field(default_factory=Validators)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item as listed by a feed, sitemap or list page.
+
+    Attributes
+    ----------
+    url
+        Absolute address of the article.
+    guid
+        The publisher's identifier, where one is given.
+    published_at, published_precision
+        Declared time (aware UTC) and how exact it is; both None when undated.
+    published_basis
+        Field the date came from, such as ``"pubDate"``.
+    summary
+        Text of the listing (markup removed), where there is any.
+    """
+
+    url: str
+    title: str | None = None
+    guid: str | None = None
+    published_at: datetime | None = None
+    published_precision: Precision | None = None
+    published_basis: str | None = None
+    updated_at: datetime | None = None
+    summary: str | None = None
+    authors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a feed, sitemap or list page says.
+
+    Attributes
+    ----------
+    format
+        Such as ``"rss 2.0"``, ``"atom 1.0"``, ``"news sitemap"``, ``"list page"``.
+    entries
+        In the order of the page.
+    children
+        Addresses of further sitemaps, for a sitemap index.
+    encoding
+        Encoding the bytes were read with.
+    ttl_s
+        The publisher's own hint (``ttl``, ``sy:*``), in seconds.
+    """
+
+    format: str
+    entries: tuple[Entry, ...]
+    title: str | None = None
+    encoding: str | None = None
+    ttl_s: float | None = None
+    children: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """The page behind an entry, extracted.
+
+    Attributes
+    ----------
+    kind
+        ``"article"``, or ``"empty"`` when the page holds no article text.
+    extraction
+        How the text was got: ``"trafilatura"``, ``"css"``, ``"listing"`` (the page could
+        not be had for good: title and summary of the listing stand in).
+    cpu_s
+        Processor seconds the extraction took.
+    """
+
+    title: str | None
+    text: str | None
+    authors: tuple[str, ...] = ()
+    language: str | None = None
+    published_at: datetime | None = None
+    published_precision: Precision | None = None
+    published_basis: str | None = None
+    canonical_url: str | None = None
+    kind: str = "article"
+    extraction: str = "trafilatura"
+    warnings: tuple[str, ...] = ()
+    cpu_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A row of ``pages``: a fetched page and where its raw bytes lie."""
+
+    page_id: str
+    source: str
+    url: str
+    fetched_at: datetime
+    status: int
+    bytes: int
+    sha256: str
+    warc_file: str
+    warc_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEntry:
+    """What the warehouse knows of a listed entry: its id and how it was last listed."""
+
+    entry_id: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """An entry to be stored for the first time."""
+
+    entry_id: str
+    entry: Entry
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingArticle:
+    """An entry whose article page has yet to be had.
+
+    Attributes
+    ----------
+    attempts
+        Failed attempts so far.
+    next_try_at
+        Not before this time.
+    """
+
+    entry_id: str
+    url: str
+    title: str | None
+    summary: str | None
+    published_at: datetime | None
+    attempts: int = 0
+    next_try_at: datetime | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArticle:
+    """An article as extracted from one page, ready to be stored.
+
+    ``page`` is None only where the listing stands in for a page that cannot be had.
+    """
+
+    article_id: str
+    entry_id: str
+    url: str
+    article: Article
+    published_at: datetime | None
+    published_basis: str | None
+    stored_at: datetime
+    page: Page | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When to poll next, and everything the choice was made from.
+
+    Attributes
+    ----------
+    due_at
+        The next poll.
+    reason
+        One sentence for people.
+    policy
+        Name of the policy that chose.
+    inputs
+        All that went in, JSON-ready; fed back in, it gives the same decision bit for bit.
+    """
+
+    due_at: datetime
+    reason: str
+    policy: str
+    inputs: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A row of ``schedule``: what comes next for a source.
+
+    Attributes
+    ----------
+    cycle
+        Number of the poll that is due; a run claims it, then it moves on by one.
+    lease_until
+        A claimed poll must be over by then; None when no poll runs.
+    body_sha256
+        Digest of the last index body: the same body again is nothing new, whatever
+        the validators say.
+    """
+
+    source: str
+    due_at: datetime
+    reason: str
+    state: State = "active"
+    cycle: int = 1
+    consecutive_failures: int = 0
+    validators: Validators = field(default_factory=Validators)
+    host_not_before: datetime | None = None
+    lease_until: datetime | None = None
+    body_sha256: str | None = None
+    last_success_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A row of ``polls``: one look at a source, whatever came of it."""
+
+    poll_id: str
+    source: str
+    cycle: int
+    due_at: datetime
+    started_at: datetime
+    finished_at: datetime
+    outcome: Outcome
+    http_status: int | None
+    reason: str
+    entries_listed: int
+    entries_new: int
+    articles_stored: int
+    overlap: bool | None
+    possible_loss: bool
+    index_bytes: int
+    article_bytes: int
+    cpu_s: float
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class PollResult:
+    """Everything one poll stores, in one transaction.
+
+    Attributes
+    ----------
+    entries
+        Listed for the first time.
+    relisted
+        ``(entry_id, entry, fingerprint)`` of known entries whose listing changed.
+    articles
+        New articles and new versions of known ones; which is which, the warehouse knows.
+    pending
+        Entries whose page failed and is to be tried again.
+    settled
+        Entry ids that need no further try.
+    """
+
+    poll: Poll
+    schedule: Schedule
+    entries: tuple[NewEntry, ...] = ()
+    relisted: tuple[NewEntry, ...] = ()
+    pages: tuple[Page, ...] = ()
+    articles: tuple[StoredArticle, ...] = ()
+    pending: tuple[PendingArticle, ...] = ()
+    settled: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Contact with the world: one kind of it, and one I/O library, per module."""

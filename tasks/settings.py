@@ -1,0 +1,319 @@
+"""Settings: one frozen dataclass per section, read from ``newsbeat.toml`` and ``NEWSBEAT_*``.
+
+Order of strength: what a command line says, then ``NEWSBEAT_<SECTION>_<KEY>`` in the
+environment, then the file, then the defaults below. An unknown key is an error that
+names the file, the key and the keys there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from models.errors import ConfigError
+from tasks.clock import Clock
+
+SETTINGS_FILE = "newsbeat.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """``[agent]``: how we name ourselves to the sites we read.
+
+    Attributes
+    ----------
+    contact
+        Mail address or page where a site's owner reaches you. Needed before anything
+        outside this machine is fetched.
+    """
+
+    name: str = "newsbeat"
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """``[fetch]``: caps on one exchange and manners towards hosts.
+
+    Attributes
+    ----------
+    max_bytes
+        Largest body, in bytes after decompression.
+    max_inflate_ratio
+        Largest decompressed / received size, once 1 MiB has come out.
+    total_timeout_s, connect_timeout_s, read_timeout_s
+        Whole exchange, connecting, and silence on an open connection, in wall seconds.
+    min_bytes_per_s
+        An answer slower than this over 10 s is given up.
+    max_hops
+        Redirects followed.
+    host_gap_s
+        Least seconds between two requests to one host.
+    host_connections
+        Connections to one host at a time.
+    robots_ttl_s
+        How long a robots.txt is believed.
+    """
+
+    max_bytes: int = 20 * 2**20
+    max_inflate_ratio: float = 200.0
+    total_timeout_s: float = 60.0
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 20.0
+    min_bytes_per_s: float = 200.0
+    max_hops: int = 8
+    max_header_bytes: int = 64 * 1024
+    host_gap_s: float = 1.0
+    host_connections: int = 2
+    robots_ttl_s: float = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractSettings:
+    """``[extract]``: limits on the processes that read article pages."""
+
+    workers: int = 1
+    timeout_s: float = 20.0
+    memory_mb: int = 1024
+    max_entries: int = 500
+    retry_base_s: float = 300.0
+    max_attempts: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseSettings:
+    """``[warehouse]``: where data lies and how analysts reach it live.
+
+    Attributes
+    ----------
+    folder
+        Relative to the home folder.
+    quack_port
+        Loopback port of the live SQL endpoint; 0 takes a free one.
+    """
+
+    folder: str = "data/warehouse"
+    quack_port: int = 0
+    memory_limit: str = "1GB"
+    threads: int = 2
+    warc_days: int = 90
+
+
+@dataclass(frozen=True, slots=True)
+class PrefectSettings:
+    """``[prefect]``: the server that executes and shows.
+
+    Attributes
+    ----------
+    api_url
+        A server of your own; empty starts one on this machine.
+    database_url
+        ``postgresql+asyncpg://…`` for the server started here; empty starts an embedded one.
+    history_days
+        How long finished flow runs and their events are kept.
+    """
+
+    api_url: str = ""
+    database_url: str = ""
+    host: str = "127.0.0.1"
+    port: int = 4200
+    work_pool: str = "newsbeat"
+    history_days: float = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """``[worker]``: how the worker runs polls. Times are wall seconds.
+
+    Attributes
+    ----------
+    concurrency
+        Polls under way at a time.
+    query_s, prefetch_s
+        How often due runs are asked for, and how far ahead.
+    reconcile_s, pause_s
+        How often schedule and server are compared, and pauses read.
+    poll_timeout_s
+        A poll that takes longer is ended and recorded as failed.
+    """
+
+    concurrency: int = 16
+    query_s: float = 2.0
+    prefetch_s: float = 15.0
+    reconcile_s: float = 60.0
+    pause_s: float = 15.0
+    poll_timeout_s: float = 300.0
+    artifact_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, and the folder they belong to.
+
+    Attributes
+    ----------
+    home
+        Folder of ``newsbeat.toml``, the catalogue (``data/sources``) and the warehouse.
+    clock
+        The product's clock; ordinary time unless ``NEWSBEAT_CLOCK`` says otherwise.
+    """
+
+    home: Path
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    extract: ExtractSettings = field(default_factory=ExtractSettings)
+    warehouse: WarehouseSettings = field(default_factory=WarehouseSettings)
+    prefect: PrefectSettings = field(default_factory=PrefectSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds the warehouse, raw pages and state files."""
+        return self.home / self.warehouse.folder
+
+    @property
+    def database(self) -> Path:
+        """The DuckDB file."""
+        return self.folder / "newsbeat.duckdb"
+
+    @property
+    def warc_folder(self) -> Path:
+        """The folder of raw pages."""
+        return self.folder / "warc"
+
+    @property
+    def sources_folder(self) -> Path:
+        """The folder of the user's own catalogue."""
+        return self.home / "data" / "sources"
+
+    @property
+    def agent_string(self) -> str:
+        """The ``User-Agent`` sent with every request."""
+        contact = f" (+{self.agent.contact})" if self.agent.contact else ""
+        return f"{self.agent.name}/0.1{contact}"
+
+
+_SECTIONS: dict[str, type[Any]] = {
+    "agent": AgentSettings,
+    "fetch": FetchSettings,
+    "extract": ExtractSettings,
+    "warehouse": WarehouseSettings,
+    "prefect": PrefectSettings,
+    "worker": WorkerSettings,
+}
+
+
+def read_settings(home: Path | str = ".", environ: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings that hold in folder `home`.
+
+    Parameters
+    ----------
+    home
+        Folder of ``newsbeat.toml``; the file may be missing.
+    environ
+        Environment to read, ``os.environ`` where None.
+
+    Raises
+    ------
+    ConfigError
+        If the folder does not exist, or a key or value is not allowed.
+    """
+    environ = os.environ if environ is None else environ
+    folder = Path(home).expanduser().resolve()
+    if not folder.is_dir():
+        raise ConfigError(str(home), "", None, "no such folder; name one that exists with --home")
+    values = _read_file(folder / SETTINGS_FILE)
+    _add_environment(values, environ)
+    sections = {
+        name: _section(kind, dict(values.get(name, {})), name) for name, kind in _SECTIONS.items()
+    }
+    return Settings(home=folder, clock=_clock(environ), **sections)
+
+
+def _read_file(path: Path) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Return ``{section: {key: (where, value)}}``."""
+    if not path.exists():
+        return {}
+    try:
+        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), "", None, f"not readable as TOML: {error}") from error
+    found: dict[str, dict[str, tuple[str, Any]]] = {}
+    for name, section in parsed.items():
+        if name not in _SECTIONS or not isinstance(section, dict):
+            allowed = ", ".join(f"[{known}]" for known in _SECTIONS)
+            raise ConfigError(str(path), name, section, f"sections are {allowed}")
+        found[name] = {key: (str(path), value) for key, value in section.items()}
+    return found
+
+
+def _add_environment(
+    values: dict[str, dict[str, tuple[str, Any]]], environ: Mapping[str, str]
+) -> None:
+    for variable, text in environ.items():
+        if not variable.startswith("NEWSBEAT_") or variable in {"NEWSBEAT_HOME", "NEWSBEAT_CLOCK"}:
+            continue
+        section, _, key = variable.removeprefix("NEWSBEAT_").lower().partition("_")
+        if section not in _SECTIONS:
+            allowed = ", ".join(f"NEWSBEAT_{known.upper()}_…" for known in _SECTIONS)
+            raise ConfigError("environment", variable, text, f"variables are {allowed}")
+        values.setdefault(section, {})[key] = (variable, text)
+
+
+def _section(kind: type[Any], given: dict[str, tuple[str, Any]], name: str) -> Any:
+    hints = typing.get_type_hints(kind)
+    known = {item.name for item in dataclasses.fields(kind)}
+    arguments = {}
+    for key, (where, value) in given.items():
+        if key not in known:
+            raise ConfigError(where, f"{name}.{key}", value, f"keys are {', '.join(sorted(known))}")
+        arguments[key] = convert_value(where, f"{name}.{key}", value, hints[key])
+    return kind(**arguments)
+
+
+def convert_value(where: str, key: str, value: Any, wanted: Any) -> Any:
+    """Return `value` as type `wanted`: bool, int, float, str, or one of them or None.
+
+    Text is read as a number where a number is wanted, so that the environment can hold one.
+
+    Raises
+    ------
+    ConfigError
+        If the value does not fit.
+    """
+    if isinstance(wanted, types.UnionType):
+        wanted = next(part for part in typing.get_args(wanted) if part is not type(None))
+    fits = isinstance(value, wanted) and not (wanted is not bool and isinstance(value, bool))
+    if fits:
+        return value
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and wanted in (int, float):
+        try:
+            return wanted(value)
+        except ValueError:
+            pass
+    if isinstance(value, str) and wanted is bool and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    raise ConfigError(where, key, value, f"it must be {names.get(wanted, str(wanted))}")
+
+
+def _clock(environ: Mapping[str, str]) -> Clock:
+    text = environ.get("NEWSBEAT_CLOCK")
+    if not text:
+        return Clock()
+    try:
+        return Clock.read_spelling(text)
+    except ValueError as error:
+        raise ConfigError(
+            "environment", "NEWSBEAT_CLOCK", text, f"it must be speed:wall:at ({error})"
+        ) from error
