@@ -77,12 +77,28 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """``[extract]``: limits on the processes that read article pages."""
+    """``[extract]``: limits on the processes that read article pages, and on articles a poll.
+
+    Attributes
+    ----------
+    workers
+        Processes that extract.
+    timeout_s, memory_mb
+        A page that takes longer or needs more is given up, and its process replaced.
+    max_entries
+        Entries of one listing that are looked at, newest first.
+    articles_per_poll
+        Article pages fetched in one poll; the rest is owed and fetched by the next ones.
+    retry_base_s, max_attempts
+        Wait before a failed article page is tried again (it doubles each time), and how
+        often it is tried before the listing's title and summary stand in for it.
+    """
 
     workers: int = 1
     timeout_s: float = 20.0
     memory_mb: int = 1024
     max_entries: int = 500
+    articles_per_poll: int = 60
     retry_base_s: float = 300.0
     max_attempts: int = 6
 

@@ -1,0 +1,139 @@
+"""The engine room: everything a poll needs, opened once per process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+from flows.polite import PoliteFetcher
+from models.errors import ConfigError, NewsbeatError
+from models.records import Source
+from tasks.clock import Clock
+from tasks.extraction import ExtractionPool
+from tasks.pages import PageStore
+from tasks.settings import Settings
+from tasks.warehouse import Warehouse
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Collector:
+    """Warehouse, fetcher, extraction processes and raw-page store of one process.
+
+    Use as an async context manager: it takes the writer's lease on entering, and hands
+    it back when left. Blocking calls on the warehouse go through :meth:`write`, one at a
+    time, off the event loop.
+
+    Parameters
+    ----------
+    settings
+        All settings.
+    sources
+        The catalogue.
+    holder
+        What holds the lease, for messages: ``"newsbeat worker"``.
+
+    Raises
+    ------
+    WarehouseError
+        On entering, if another process is the writer, or the file cannot be used.
+    """
+
+    def __init__(self, settings: Settings, sources: Sequence[Source], holder: str) -> None:
+        self.settings = settings
+        self.holder = holder
+        self.sources: dict[str, Source] = {source.source: source for source in sources}
+        self._stack = AsyncExitStack()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="warehouse")
+
+    @property
+    def clock(self) -> Clock:
+        """The product's clock."""
+        return self.settings.clock
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self.warehouse: Warehouse = await self.write(Warehouse.open, self.settings, self.holder)
+            stack.push_async_callback(self._close_warehouse)
+            self.pages = PageStore(self.settings)
+            stack.callback(self.pages.close)
+            self.fetcher = await stack.enter_async_context(PoliteFetcher(self.settings))
+            self.extraction = await stack.enter_async_context(ExtractionPool(self.settings))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking call on the one thread that talks to the warehouse."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._writer, lambda: call(*args, **kwargs))
+
+    def source(self, name: str) -> Source:
+        """Return the catalogue entry called `name`.
+
+        Raises
+        ------
+        ConfigError
+            If there is none; the message names near misses.
+        """
+        try:
+            return self.sources[name]
+        except KeyError:
+            raise unknown_source(name, self.sources) from None
+
+    async def _close_warehouse(self) -> None:
+        await self.write(self.warehouse.close)
+        self._writer.shutdown()
+
+
+def unknown_source(name: str, known: Sequence[str] | dict[str, Source]) -> ConfigError:
+    """Return the error for a source that is not in the catalogue, with near misses."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see `newsbeat status` for all"
+    return ConfigError("catalogue", "source", name, f"it is not in the catalogue; {hint}")
+
+
+_current: Collector | None = None
+
+
+def set_current(collector: Collector | None) -> None:
+    """Name the collector that flow runs of this process use."""
+    global _current  # noqa: PLW0603 - one process, one writer: the lease sees to it
+    _current = collector
+
+
+def current() -> Collector:
+    """Return the collector of this process.
+
+    Raises
+    ------
+    NewsbeatError
+        If none is open: the flow runs outside a newsbeat worker.
+    """
+    if _current is None:
+        raise NewsbeatError(
+            "this flow runs inside a newsbeat worker; start one with `newsbeat worker`,"
+            " or poll in the foreground with `newsbeat poll SOURCE`"
+        )
+    return _current
+
+
+def worker_name() -> str:
+    """Return a name for this process that people recognise in the UI."""
+    return f"newsbeat {socket.gethostname()} {os.getpid()}"

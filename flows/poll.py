@@ -1,0 +1,487 @@
+"""One poll of one source, from the first request to the last row.
+
+Order is what keeps everything safe: the raw page first, then all rows of the poll in
+one transaction, and the schedule with them. A process killed in between has stored
+nothing of the poll, and the next one finds the same entries again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from flows.collector import Collector
+from models.errors import (
+    FetchError,
+    NewsbeatError,
+    ParseError,
+    PermanentFetchError,
+    RefusedFetchError,
+    TransientFetchError,
+)
+from models.identity import article_id, identify
+from models.polling.choice import choose_next_poll
+from models.polling.moment import Moment
+from models.records import (
+    Article,
+    Entry,
+    Fetched,
+    KnownEntry,
+    Listing,
+    NewEntry,
+    NotModified,
+    Outcome,
+    Page,
+    PendingArticle,
+    Poll,
+    PollResult,
+    Schedule,
+    Source,
+    StoredArticle,
+    Validators,
+)
+from tasks.feeds import parse_feed
+from tasks.lists import parse_list
+from tasks.sitemaps import parse_sitemap
+
+logger = logging.getLogger("newsbeat.poll")
+
+CHILD_SITEMAPS = 3
+"""Sitemaps read from an index per poll: the newest ones hold what is new."""
+
+
+@dataclass
+class Findings:
+    """What a poll has found so far; becomes a :class:`PollResult` when it ends."""
+
+    source: Source
+    schedule: Schedule
+    started_at: datetime
+    outcome: Outcome = "empty"
+    http_status: int | None = None
+    reason: str = ""
+    retry_after_s: float | None = None
+    hint_s: float | None = None
+    validators: Validators = field(default_factory=Validators)
+    body_sha256: str | None = None
+    entries_listed: int = 0
+    overlap: bool | None = None
+    possible_loss: bool = False
+    index_bytes: int = 0
+    article_bytes: int = 0
+    cpu_s: float = 0.0
+    entries: list[NewEntry] = field(default_factory=list)
+    relisted: list[NewEntry] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
+    articles: list[StoredArticle] = field(default_factory=list)
+    pending: list[PendingArticle] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def timing_cpu(self) -> Iterator[None]:
+        """Add the processor time of the enclosed (blocking) work to the poll's."""
+        before = time.thread_time()
+        try:
+            yield
+        finally:
+            self.cpu_s += time.thread_time() - before
+
+
+async def poll_source(
+    collector: Collector, source: Source, cycle: int | None = None
+) -> PollResult | None:
+    """Look at a source once, store what is new, and choose when to look next.
+
+    Parameters
+    ----------
+    collector
+        The open engine room.
+    source
+        Whom to poll.
+    cycle
+        The poll this run is for; None takes whichever is next (a poll by hand).
+
+    Returns
+    -------
+    PollResult or None
+        What was stored. None when another run has claimed the cycle: nothing was done.
+
+    Raises
+    ------
+    WarehouseError
+        If the result could not be stored. A source that fails raises nothing: that is
+        an outcome like others.
+    """
+    now = collector.clock.now()
+    lease = timedelta(seconds=collector.settings.worker.poll_timeout_s * collector.clock.speed)
+    schedule = await collector.write(
+        collector.warehouse.claim_cycle, source.source, cycle, now, now + 2 * lease
+    )
+    if schedule is None:
+        return None
+    findings = Findings(source, schedule, started_at=now, validators=schedule.validators)
+    try:
+        async with asyncio.timeout(collector.settings.worker.poll_timeout_s):
+            await _look(collector, findings)
+    except TimeoutError:
+        _fail(findings, f"not over after {collector.settings.worker.poll_timeout_s:.0f} s")
+    except NewsbeatError as error:
+        _fail_by(findings, error)
+    except Exception as error:
+        # A defect of ours met on one source's data must not take the loop down with it.
+        logger.exception("poll of %s", source.source)
+        _fail(findings, f"internal error: {type(error).__name__}: {error}")
+    return await _store(collector, findings)
+
+
+async def _look(collector: Collector, findings: Findings) -> None:
+    """Fetch the listing, tell what is new, and fetch the articles."""
+    listing = await _read_listing(collector, findings)
+    if listing is not None:
+        await _compare(collector, findings, listing)
+    await _read_articles(collector, findings)
+
+
+async def _read_listing(collector: Collector, findings: Findings) -> Listing | None:
+    """Return what the source lists, None when it says or shows that nothing changed."""
+    source = findings.source
+    answer = await collector.fetcher.fetch(
+        source.url, source, validators=findings.schedule.validators, accept="listing"
+    )
+    findings.index_bytes += answer.wire_bytes
+    if isinstance(answer, NotModified):
+        findings.outcome, findings.http_status, findings.overlap = "not_modified", 304, True
+        findings.body_sha256 = findings.schedule.body_sha256
+        return None
+    findings.http_status = answer.status
+    digest = hashlib.sha256(answer.body).hexdigest()
+    if digest == findings.schedule.body_sha256:
+        findings.validators, findings.body_sha256 = answer.validators, digest
+        findings.overlap = True
+        return None
+    with findings.timing_cpu():
+        findings.pages.append(collector.pages.store(answer, source.source))
+        listing = parse_listing(answer, source, collector.clock.now())
+    listing = await _read_children(collector, findings, listing)
+    # Only a listing that was understood may be called known next time.
+    findings.validators, findings.body_sha256 = answer.validators, digest
+    findings.hint_s = listing.ttl_s
+    return listing
+
+
+async def _read_children(collector: Collector, findings: Findings, listing: Listing) -> Listing:
+    """Return a sitemap index with the entries of its newest sitemaps in it."""
+    entries = list(listing.entries)
+    for url in listing.children[:CHILD_SITEMAPS]:
+        answer = await collector.fetcher.fetch(url, findings.source, accept="listing")
+        findings.index_bytes += answer.wire_bytes
+        if isinstance(answer, Fetched):
+            with findings.timing_cpu():
+                findings.pages.append(collector.pages.store(answer, findings.source.source))
+                child = parse_listing(answer, findings.source, collector.clock.now())
+            entries += child.entries
+    return replace(listing, entries=tuple(entries))
+
+
+def parse_listing(fetched: Fetched, source: Source, now: datetime) -> Listing:
+    """Return what a fetched listing page says, read as the source's kind.
+
+    Kind ``auto`` tries feed, then sitemap, then list page.
+
+    Raises
+    ------
+    ParseError
+        If it is none of what the kind allows.
+    """
+    body, url, content_type = fetched.body, fetched.final_url, fetched.content_type
+
+    def feed() -> Listing:
+        return parse_feed(
+            body, url=url, content_type=content_type, timezone=source.timezone, now=now
+        )
+
+    def sitemap() -> Listing:
+        return parse_sitemap(
+            body, url=url, content_type=content_type, timezone=source.timezone, now=now
+        )
+
+    def page() -> Listing:
+        return parse_list(
+            body,
+            url=url,
+            content_type=content_type,
+            rules=source.list,
+            timezone=source.timezone,
+            now=now,
+        )
+
+    parsers = {"sitemap": [sitemap], "list": [page], "auto": [feed, sitemap, page]}
+    reasons = []
+    for parse in parsers.get(source.kind, [feed]):
+        try:
+            return parse()
+        except ParseError as error:
+            reasons.append(error.reason)
+    raise ParseError(url, "; ".join(dict.fromkeys(reasons)))
+
+
+async def _compare(collector: Collector, findings: Findings, listing: Listing) -> None:
+    """Sort the listing into new, changed and known entries."""
+    source = findings.source.source
+    limit = collector.settings.extract.max_entries
+    with findings.timing_cpu():
+        listed = identify(source, newest_first(listing.entries)[:limit])
+    findings.entries_listed = len(listed)
+    known = await collector.write(
+        collector.warehouse.read_known, source, [item.entry_id for item in listed]
+    )
+    findings.entries = [item for item in listed if item.entry_id not in known]
+    findings.relisted = [item for item in listed if _is_changed(item, known)]
+    is_first = findings.schedule.last_success_at is None
+    if listed and not is_first:
+        findings.overlap = bool(known)
+        # Not one known entry in the list: the window may have moved past some unseen.
+        findings.possible_loss = not known
+    findings.outcome = "new" if findings.entries else "empty"
+
+
+def newest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries as listed, but with the dated newer ones before the dated older ones.
+
+    Listings are mostly in order; where one is not and is cut short, the newest must stay.
+    """
+    ordered = list(entries)
+    if all(entry.published_at is not None for entry in ordered):
+        ordered.sort(key=lambda entry: entry.published_at, reverse=True)  # type: ignore[arg-type,return-value]
+    return ordered
+
+
+def _is_changed(item: NewEntry, known: dict[str, KnownEntry]) -> bool:
+    before = known.get(item.entry_id)
+    return before is not None and before.fingerprint != item.fingerprint
+
+
+async def _read_articles(collector: Collector, findings: Findings) -> None:
+    """Fetch the pages of new and changed entries, and of those still owed."""
+    room = collector.settings.extract.articles_per_poll
+    now = collector.clock.now()
+    wanted = [_wanted(item) for item in [*findings.entries, *findings.relisted]]
+    owed = await collector.write(
+        collector.warehouse.read_pending, findings.source.source, now, room
+    )
+    listed = {item.entry_id for item in wanted}
+    wanted += [item for item in owed if item.entry_id not in listed]
+    # What does not fit is owed: stored as pending now, fetched by the next polls.
+    findings.pending += [replace(item, next_try_at=now) for item in wanted[room:]]
+    await asyncio.gather(*(_read_article(collector, findings, item) for item in wanted[:room]))
+
+
+def _wanted(item: NewEntry) -> PendingArticle:
+    entry = item.entry
+    return PendingArticle(item.entry_id, entry.url, entry.title, entry.summary, entry.published_at)
+
+
+async def _read_article(collector: Collector, findings: Findings, item: PendingArticle) -> None:
+    """Fetch and extract one article; whatever fails becomes a debt or a listing's stand-in."""
+    source = findings.source
+    try:
+        answer = await collector.fetcher.fetch(item.url, source, accept="page")
+    except PermanentFetchError as error:
+        _stand_in(collector, findings, item, error.reason, page=None)
+        return
+    except FetchError as error:
+        _owe(collector, findings, item, error)
+        return
+    if isinstance(answer, NotModified):
+        return
+    findings.article_bytes += answer.wire_bytes
+    with findings.timing_cpu():
+        page = collector.pages.store(answer, source.source)
+    findings.pages.append(page)
+    try:
+        article = await collector.extraction.extract(answer, source, collector.clock.now())
+    except ParseError as error:
+        _stand_in(collector, findings, item, error.reason, page=page)
+        return
+    findings.cpu_s += article.cpu_s
+    if not article.text:
+        _stand_in(collector, findings, item, "the page holds no article text", page=page)
+        return
+    _keep(collector, findings, item, article, page)
+
+
+def _keep(
+    collector: Collector,
+    findings: Findings,
+    item: PendingArticle,
+    article: Article,
+    page: Page | None,
+) -> None:
+    published_at, basis = _publication(item, article)
+    findings.articles.append(
+        StoredArticle(
+            article_id=article_id(findings.source.source, item.url),
+            entry_id=item.entry_id,
+            url=item.url,
+            article=article,
+            published_at=published_at,
+            published_basis=basis,
+            stored_at=collector.clock.now(),
+            page=page,
+        )
+    )
+    findings.settled.append(item.entry_id)
+
+
+def _stand_in(
+    collector: Collector, findings: Findings, item: PendingArticle, reason: str, page: Page | None
+) -> None:
+    """Let title and summary of the listing stand in for a page that gives no text.
+
+    For an entry that was relisted the article we have is better: it is left alone.
+    """
+    if any(relisted.entry_id == item.entry_id for relisted in findings.relisted):
+        return
+    article = Article(
+        title=item.title,
+        text=item.summary,
+        kind="empty",
+        extraction="listing",
+        warnings=(reason,),
+    )
+    _keep(collector, findings, item, article, page)
+
+
+def _owe(collector: Collector, findings: Findings, item: PendingArticle, error: FetchError) -> None:
+    """Note that an article is to be tried again, later each time; at last the listing stands in."""
+    limits = collector.settings.extract
+    attempts = item.attempts + 1
+    if attempts >= limits.max_attempts:
+        _stand_in(collector, findings, item, f"{error.reason}, {attempts} times", page=None)
+        return
+    wait_s = limits.retry_base_s * 2.0 ** (attempts - 1)
+    if isinstance(error, TransientFetchError) and error.retry_after_s:
+        wait_s = max(wait_s, error.retry_after_s)
+    findings.pending.append(
+        replace(
+            item,
+            attempts=attempts,
+            next_try_at=collector.clock.now() + timedelta(seconds=wait_s),
+            reason=error.reason,
+        )
+    )
+
+
+def _publication(item: PendingArticle, article: Article) -> tuple[datetime | None, str | None]:
+    """Return the publication time: the listing's where it has one, else the page's."""
+    if item.published_at is not None:
+        return item.published_at, "listing"
+    return article.published_at, article.published_basis
+
+
+def _fail_by(findings: Findings, error: NewsbeatError) -> None:
+    status = getattr(error, "status", None)
+    findings.http_status = status if isinstance(status, int) else findings.http_status
+    findings.retry_after_s = getattr(error, "retry_after_s", None)
+    reason = getattr(error, "reason", None) or str(error)
+    if isinstance(error, RefusedFetchError):
+        _fail(findings, reason, outcome="refused")
+    else:
+        _fail(findings, reason)
+
+
+def _fail(findings: Findings, reason: str, outcome: Outcome = "failed") -> None:
+    """Note that the poll failed. Entries found before that are kept, and articles are owed."""
+    findings.outcome, findings.reason = outcome, reason
+    done = {*findings.settled, *(item.entry_id for item in findings.pending)}
+    findings.pending += [
+        replace(_wanted(item), next_try_at=findings.started_at, reason=reason)
+        for item in findings.entries
+        if item.entry_id not in done
+    ]
+    # The listing must be read again in full next time.
+    findings.validators, findings.body_sha256 = Validators(), None
+
+
+async def _store(collector: Collector, findings: Findings) -> PollResult:
+    """Store the poll in one transaction, the raw pages before it."""
+    result = _conclude(collector, findings)
+    if findings.pages:
+        await collector.write(collector.pages.flush)
+    await collector.write(collector.warehouse.store_poll, result)
+    return result
+
+
+def _conclude(collector: Collector, findings: Findings) -> PollResult:
+    """Return the result of a poll, its last part being when to look next."""
+    now, before = collector.clock.now(), findings.schedule
+    source = findings.source
+    is_failure = findings.outcome in ("failed", "refused")
+    failures = before.consecutive_failures + 1 if is_failure else 0
+    moment = Moment(
+        source=source.source,
+        now_s=now.timestamp(),
+        due_s=before.due_at.timestamp(),
+        cycle=before.cycle,
+        outcome=findings.outcome,
+        entries_new=len(findings.entries),
+        consecutive_failures=failures,
+        retry_after_s=findings.retry_after_s,
+        hint_s=findings.hint_s,
+    )
+    decision = choose_next_poll(moment, source.poll)
+    after = Schedule(
+        source=source.source,
+        due_at=decision.due_at,
+        reason=decision.reason,
+        state="failing" if failures >= FAILING_AFTER else "active",
+        cycle=before.cycle + 1,
+        consecutive_failures=failures,
+        validators=findings.validators,
+        host_not_before=(
+            now + timedelta(seconds=findings.retry_after_s) if findings.retry_after_s else None
+        ),
+        lease_until=None,
+        body_sha256=findings.body_sha256,
+        last_success_at=before.last_success_at if is_failure else now,
+    )
+    poll = Poll(
+        poll_id=f"{source.source}#{before.cycle}",
+        source=source.source,
+        cycle=before.cycle,
+        due_at=before.due_at,
+        started_at=findings.started_at,
+        finished_at=now,
+        outcome=findings.outcome,
+        http_status=findings.http_status,
+        reason=findings.reason,
+        entries_listed=findings.entries_listed,
+        entries_new=len(findings.entries),
+        articles_stored=len(findings.articles),
+        overlap=findings.overlap,
+        possible_loss=findings.possible_loss,
+        index_bytes=findings.index_bytes,
+        article_bytes=findings.article_bytes,
+        cpu_s=findings.cpu_s,
+        decision=decision,
+    )
+    return PollResult(
+        poll=poll,
+        schedule=after,
+        entries=tuple(findings.entries),
+        relisted=tuple(findings.relisted),
+        pages=tuple(findings.pages),
+        articles=tuple(findings.articles),
+        pending=tuple(findings.pending),
+        settled=tuple(findings.settled),
+    )
+
+
+FAILING_AFTER = 3
+"""Failures in a row after which a source is called failing: one bad answer is weather."""

@@ -1,0 +1,285 @@
+"""All talk with Prefect's server: deployments, runs, pauses, artifacts.
+
+Times that go out and come in are wall times; callers convert from the product's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal, Self
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate, WorkPoolCreate
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.context import AsyncClientContext
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.states import Cancelled, Crashed, Scheduled
+
+from models.errors import ServerError
+
+TAG = "newsbeat"
+"""Every deployment and run of ours carries it."""
+
+FLOW_NAME = "collect"
+PAGE = 200
+"""Most rows the server gives at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A source's deployment as the server has it."""
+
+    deployment_id: UUID
+    source: str
+    tags: frozenset[str]
+    description: str
+    version: str | None
+    is_paused: bool
+
+
+class Orchestrator:
+    """A connection to Prefect's server, shared by everything in the process.
+
+    Use as an async context manager. Inside, flow runs share its client too.
+
+    Parameters
+    ----------
+    work_pool
+        Name of the work pool, of type ``newsbeat``.
+    """
+
+    def __init__(self, work_pool: str) -> None:
+        self.work_pool = work_pool
+        self.deployment_ids: dict[str, UUID] = {}
+        self._stack = AsyncExitStack()
+        self._client: PrefectClient | None = None
+
+    async def __aenter__(self) -> Self:
+        try:
+            context = await self._stack.enter_async_context(AsyncClientContext())
+            self._client = context.client
+            await self._client.hello()
+        except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+            await self._stack.aclose()
+            raise ServerError(
+                _address(), f"Prefect's server does not answer ({error})", _WAY_OUT
+            ) from error
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+        self._client = None
+
+    @property
+    def client(self) -> PrefectClient:
+        """Prefect's own client."""
+        if self._client is None:
+            raise ServerError("Prefect", "not connected", "Enter the orchestrator's context first")
+        return self._client
+
+    async def ensure_work_pool(self, template: dict[str, Any]) -> None:
+        """Create the work pool if it is missing."""
+        try:
+            await self.client.create_work_pool(
+                WorkPoolCreate(name=self.work_pool, type="newsbeat", base_job_template=template)
+            )
+        except ObjectAlreadyExists:
+            return
+
+    async def ensure_flow(self, name: str = FLOW_NAME) -> UUID:
+        """Return the id of the flow called `name`, registered if it is new."""
+        return await self.client.create_flow_from_name(name)
+
+    async def read_deployments(self) -> dict[str, Deployment]:
+        """Return our deployments by source, and remember their ids."""
+        found: dict[str, Deployment] = {}
+        offset = 0
+        while True:
+            body = {
+                "deployments": {"tags": {"all_": [TAG]}},
+                "limit": PAGE,
+                "offset": offset,
+            }
+            rows = (await self.client.request("POST", "/deployments/filter", json=body)).json()
+            for row in rows:
+                source = str(row["parameters"].get("source", row["name"]))
+                found[source] = Deployment(
+                    UUID(row["id"]),
+                    source,
+                    frozenset(row["tags"]),
+                    row["description"] or "",
+                    row["version"],
+                    bool(row["paused"]),
+                )
+            if len(rows) < PAGE:
+                break
+            offset += PAGE
+        self.deployment_ids = {source: row.deployment_id for source, row in found.items()}
+        return found
+
+    async def read_paused(self) -> frozenset[str]:
+        """Return the sources whose deployment people paused."""
+        body = {
+            "deployments": {"tags": {"all_": [TAG]}, "paused": {"eq_": True}},
+            "limit": PAGE,
+        }
+        paused: set[str] = set()
+        for offset in range(0, 1_000_000, PAGE):
+            answer = await self.client.request(
+                "POST", "/deployments/filter", json={**body, "offset": offset}
+            )
+            rows = answer.json()
+            paused |= {str(row["parameters"].get("source", row["name"])) for row in rows}
+            if len(rows) < PAGE:
+                break
+        return frozenset(paused)
+
+    async def deploy(
+        self,
+        flow_id: UUID,
+        source: str,
+        *,
+        entrypoint: str,
+        tags: Sequence[str],
+        description: str,
+        version: str,
+        parameter_schema: dict[str, Any],
+    ) -> None:
+        """Create or update the deployment of one source. Its pause is left as it is."""
+        deployment_id = await self.client.create_deployment(
+            flow_id=flow_id,
+            name=source,
+            entrypoint=entrypoint,
+            tags=[TAG, *tags],
+            description=description,
+            version=version,
+            parameters={"source": source},
+            parameter_openapi_schema=parameter_schema,
+            enforce_parameter_schema=False,
+            work_pool_name=self.work_pool,
+            pull_steps=[],
+        )
+        self.deployment_ids[source] = deployment_id
+
+    async def set_paused(self, source: str, paused: bool) -> None:
+        """Pause or resume a source's deployment."""
+        body = {"paused": paused}
+        await self.client.request("PATCH", f"/deployments/{self.deployment_ids[source]}", json=body)
+
+    async def create_run(
+        self, source: str, cycle: int, due_at: datetime, tags: Iterable[str] = ()
+    ) -> FlowRun:
+        """Create the run of a source's cycle, or return the one that has its key already.
+
+        Raises
+        ------
+        KeyError
+            If the source has no deployment.
+        prefect.exceptions.ObjectNotFound
+            If the server has forgotten its deployment.
+        """
+        return await self.client.create_flow_run_from_deployment(
+            self.deployment_ids[source],
+            state=Scheduled(scheduled_time=due_at),
+            name=f"{source} #{cycle}",
+            parameters={"source": source, "cycle": cycle},
+            idempotency_key=f"{source}:{cycle}",
+            tags=tags,
+        )
+
+    async def read_due_runs(self, before: datetime) -> list[FlowRun]:
+        """Return the pool's scheduled runs that are due before `before` (wall time)."""
+        rows = await self.client.get_scheduled_flow_runs_for_work_pool(
+            work_pool_name=self.work_pool, scheduled_before=before
+        )
+        return [row.flow_run for row in rows]
+
+    async def read_open_runs(self) -> list[FlowRun]:
+        """Return every run of ours that has not ended."""
+        kinds = ["SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING"]
+        runs: list[FlowRun] = []
+        for offset in range(0, 10_000_000, PAGE):
+            body = {
+                "flow_runs": {"state": {"type": {"any_": kinds}}, "tags": {"all_": [TAG]}},
+                "sort": "ID_DESC",
+                "limit": PAGE,
+                "offset": offset,
+            }
+            answer = await self.client.request("POST", "/flow_runs/filter", json=body)
+            page = [FlowRun.model_validate(row) for row in answer.json()]
+            runs += page
+            if len(page) < PAGE:
+                break
+        return runs
+
+    async def end_run(
+        self, run_id: UUID | str, state: Literal["cancelled", "crashed"], reason: str
+    ) -> None:
+        """Put a run into a final state; one that is gone is no matter."""
+        wanted: State[Any] = (
+            Cancelled(message=reason) if state == "cancelled" else Crashed(message=reason)
+        )
+        try:
+            await self.client.set_flow_run_state(UUID(str(run_id)), wanted, force=True)
+        except ObjectNotFound:
+            return
+
+    async def heartbeat(self, worker_name: str, interval_s: float) -> None:
+        """Tell the server that this worker lives."""
+        await self.client.send_worker_heartbeat(
+            work_pool_name=self.work_pool,
+            worker_name=worker_name,
+            heartbeat_interval_seconds=interval_s,
+        )
+
+    async def publish_markdown(
+        self, key: str, text: str, description: str, flow_run_id: UUID | None
+    ) -> UUID:
+        """Create a Markdown artifact and return its id."""
+        artifact = await self.client.create_artifact(
+            ArtifactCreate(
+                key=key,
+                type="markdown",
+                data=text,
+                description=description,
+                flow_run_id=flow_run_id,
+            )
+        )
+        assert artifact.id is not None
+        return artifact.id
+
+    async def update_markdown(self, artifact_id: UUID, text: str, description: str) -> None:
+        """Replace the text of an artifact."""
+        await self.client.update_artifact(
+            artifact_id, ArtifactUpdate(data=text, description=description)
+        )
+
+
+def is_final(run: FlowRun) -> bool:
+    """Return whether a run has ended."""
+    return run.state is not None and run.state.is_final()
+
+
+def was_cancelled(run: FlowRun) -> bool:
+    """Return whether a run ended by being cancelled."""
+    return run.state is not None and run.state.type == StateType.CANCELLED
+
+
+_WAY_OUT = "Start one with `newsbeat up`, or set prefect.api_url in newsbeat.toml"
+
+
+def _address() -> str:
+    from prefect.settings import PREFECT_API_URL
+
+    return PREFECT_API_URL.value() or "Prefect"

@@ -1,0 +1,238 @@
+"""Prefect's server as a process of ours: its settings, its start, its health.
+
+Nothing here imports Prefect (two seconds of processor time): the server is another
+process, and what it is told goes through environment variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from models.errors import ServerError
+from tasks.settings import Settings
+
+START_TIMEOUT_S = 120.0
+"""A first start makes the tables: half a minute on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A Prefect server that answers.
+
+    Attributes
+    ----------
+    api_url
+        Address for programs, such as ``http://127.0.0.1:4200/api``.
+    pid
+        Its process where it is ours, None where the address was configured.
+    """
+
+    api_url: str
+    pid: int | None = None
+
+    @property
+    def ui_url(self) -> str:
+        """Address for people."""
+        return self.api_url.removesuffix("/api")
+
+
+def configured_api_url(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the address of the user's own Prefect server, ``""`` when there is none."""
+    return settings.prefect.api_url or environ.get("PREFECT_API_URL", "")
+
+
+def quiet_environment(settings: Settings) -> dict[str, str]:
+    """Return the variables that both server and worker get: no telemetry, a home of our own."""
+    return {
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_HOME": str(settings.folder / "prefect"),
+        "PREFECT_PROFILES_PATH": str(settings.folder / "prefect" / "profiles.toml"),
+    }
+
+
+def client_environment(settings: Settings, api_url: str) -> dict[str, str]:
+    """Return the variables a worker process needs before it imports Prefect.
+
+    Logs go to the API from WARNING up: a log line costs as much as a third of a run.
+    """
+    return {
+        **quiet_environment(settings),
+        "PREFECT_API_URL": api_url,
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_HANDLERS_API_LEVEL": "WARNING",
+        "PREFECT_LOGGING_HANDLERS_WORKER_API_LEVEL": "WARNING",
+        "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false",
+        "PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED": "false",
+        "PREFECT_CLIENT_METRICS_ENABLED": "false",
+        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
+        "NEWSBEAT_PREFECT_API_URL": api_url,
+    }
+
+
+def server_environment(settings: Settings, database_url: str) -> dict[str, str]:
+    """Return the variables the server is started with (measured choices, see docs/engine.md)."""
+    history_s = str(int(settings.prefect.history_days * 86_400))
+    return {
+        **quiet_environment(settings),
+        "PREFECT_API_URL": f"http://{settings.prefect.host}:{settings.prefect.port}/api",
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": database_url,
+        "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "50",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs,orphans",
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": history_s,
+        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": history_s,
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    }
+
+
+class PrefectServer:
+    """A Prefect server that runs as a child of ours.
+
+    Parameters
+    ----------
+    settings
+        Where it listens and keeps its files.
+    database_url
+        Its PostgreSQL.
+    """
+
+    def __init__(self, settings: Settings, database_url: str) -> None:
+        self.settings = settings
+        self.database_url = database_url
+        self.log = settings.folder / "logs" / "prefect-server.log"
+        self._state_file = settings.folder / "prefect" / "server.json"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> RunningServer:
+        """Start the server, or take over the one a killed supervisor left behind.
+
+        Raises
+        ------
+        ServerError
+            If its port is taken by something else, or it does not answer in time.
+        """
+        left_behind = self._find_left_behind()
+        if left_behind:
+            return left_behind
+        host, port = self.settings.prefect.host, self.settings.prefect.port
+        if not is_port_free(host, port):
+            raise ServerError(
+                f"{host}:{port}",
+                "the port is taken by another program",
+                "Choose another with prefect.port in newsbeat.toml or NEWSBEAT_PREFECT_PORT",
+            )
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._state_file.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "uvicorn", "--factory"]
+        command += ["prefect.server.api.server:create_app", "--host", host, "--port", str(port)]
+        command += ["--timeout-keep-alive", "60", "--log-level", "warning"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                env={**os.environ, **server_environment(self.settings, self.database_url)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        server = RunningServer(f"http://{host}:{port}/api", self._process.pid)
+        self._wait(server)
+        self._state_file.write_text(
+            json.dumps({"pid": server.pid, "api_url": server.api_url}), encoding="utf-8"
+        )
+        return server
+
+    def stop(self) -> None:
+        """End the server; nothing to do where it is not ours or already gone."""
+        pid = self._process.pid if self._process else self._left_behind_pid()
+        if pid is not None:
+            stop_process(pid)
+        self._state_file.unlink(missing_ok=True)
+
+    def _wait(self, server: RunningServer) -> None:
+        assert self._process is not None
+        end = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < end:
+            if is_healthy(server.api_url):
+                return
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.2)
+        stop_process(self._process.pid)
+        raise ServerError(
+            server.api_url, "Prefect's server did not start", f"See {self.log} for its own words"
+        )
+
+    def _find_left_behind(self) -> RunningServer | None:
+        pid = self._left_behind_pid()
+        host, port = self.settings.prefect.host, self.settings.prefect.port
+        api_url = f"http://{host}:{port}/api"
+        return RunningServer(api_url, pid) if pid is not None and is_healthy(api_url) else None
+
+    def _left_behind_pid(self) -> int | None:
+        try:
+            pid = int(json.loads(self._state_file.read_text(encoding="utf-8"))["pid"])
+            command = psutil.Process(pid).cmdline()
+        except (OSError, ValueError, KeyError, psutil.Error):
+            return None
+        return pid if "prefect.server.api.server:create_app" in command else None
+
+
+def is_healthy(api_url: str, timeout_s: float = 2.0) -> bool:
+    """Return whether a Prefect server answers at `api_url`."""
+    try:
+        with urllib.request.urlopen(f"{api_url}/health", timeout=timeout_s) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError, ValueError):
+        return False
+
+
+def is_port_free(host: str, port: int) -> bool:
+    """Return whether we could listen at `host`:`port`."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def find_free_port(host: str = "127.0.0.1") -> int:
+    """Return a port nobody listens at now."""
+    with socket.socket() as trial:
+        trial.bind((host, 0))
+        return int(trial.getsockname()[1])
+
+
+def stop_process(pid: int, patience_s: float = 15.0) -> None:
+    """Ask a process to end, and make it end after `patience_s`."""
+    try:
+        process = psutil.Process(pid)
+        process.terminate()
+        process.wait(patience_s)
+    except psutil.NoSuchProcess:
+        return
+    except psutil.TimeoutExpired:
+        process.kill()
+
+
+def logs_folder(settings: Settings) -> Path:
+    """Return the folder of the processes' logs, made if missing."""
+    folder = settings.folder / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
