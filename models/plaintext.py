@@ -1,0 +1,117 @@
+"""Plain text out of the markup that listings carry, and addresses out of their links."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import ada_url
+
+_INLINE = (
+    "a abbr acronym b bdi bdo big br cite code del em font i img ins kbd mark nobr q s samp small "
+    "span strike strong sub sup tt u var wbr"
+)
+_BLOCK = (
+    "address article aside blockquote center dd details div dl dt figcaption figure footer h1 h2 "
+    "h3 h4 h5 h6 header hr iframe li main nav ol p picture pre section source summary table tbody "
+    "td tfoot th thead tr ul video audio"
+)
+_SPACES = re.compile(r"\s+")
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_INLINE_TAG = re.compile(rf"</?(?:{'|'.join(_INLINE.split())})\b[^<>]*>", re.IGNORECASE)
+_BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(_BLOCK.split())}|br)\b[^<>]*>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<![^<>]*>")
+_NUMERIC = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});")
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+
+
+def collapse_spaces(text: str) -> str:
+    """Return `text` with every run of white space as one space, ends trimmed."""
+    return _SPACES.sub(" ", text).strip()
+
+
+def drop_controls(text: str) -> tuple[str, int]:
+    """Return `text` without control characters that no document may hold, and their number."""
+    return _ILLEGAL.subn("", text)
+
+
+def plain_title(value: str) -> str:
+    """Return a headline as plain text: entities decoded once, real markup removed.
+
+    A headline about ``<head>`` elements keeps the word: only tags that people use
+    inside headlines count as markup.
+
+    Examples
+    --------
+    >>> plain_title("R&uuml;ckblick <b>2019</b>")
+    'Rückblick 2019'
+    >>> plain_title("A guide to <head> elements")
+    'A guide to <head> elements'
+    """
+    if "<" in value:
+        value = _BLOCK_TAG.sub(" ", value)
+        value = _INLINE_TAG.sub("", value)
+    return _unescaped(value)
+
+
+def plain_text(markup: str) -> str:
+    """Return a fragment of HTML as one line of text: no tags, scripts or comments.
+
+    Examples
+    --------
+    >>> plain_text("<p>One&nbsp;two</p><p>th<b>re</b>e<script>x()</script></p>")
+    'One two three'
+    """
+    if "<" in markup:
+        markup = _HIDDEN.sub(" ", markup)
+        markup = _INLINE_TAG.sub(_space_or_nothing, markup)
+        markup = _ANY_TAG.sub(" ", markup)
+    return _unescaped(markup)
+
+
+def literal_text(value: str) -> str:
+    """Return text that declares to hold no markup, such as an Atom title of type ``text``.
+
+    Numeric references in it were escaped twice by mistake and are decoded.
+
+    Examples
+    --------
+    >>> literal_text("It&#8217;s <b> & co")
+    'It’s <b> & co'
+    """
+    if "&#" in value:
+        value = _NUMERIC.sub(lambda match: html.unescape(match[0]), value)
+    return collapse_spaces(value)
+
+
+def _space_or_nothing(match: re.Match[str]) -> str:
+    return " " if match[0].lower().startswith("<img") else ""
+
+
+def _unescaped(value: str) -> str:
+    if "&" in value:
+        value = html.unescape(value)
+    return collapse_spaces(drop_controls(value)[0])
+
+
+def absolute_url(link: str, base: str) -> str | None:
+    """Return `link` as an absolute http(s) address, or None where it is none.
+
+    White space inside, as line breaks in a feed leave it, is removed the way browsers do.
+
+    Examples
+    --------
+    >>> absolute_url(" /a b?x=1 ", "https://news.example/feed")
+    'https://news.example/a%20b?x=1'
+    >>> absolute_url("mailto:desk@news.example", "https://news.example/") is None
+    True
+    """
+    try:
+        parsed = ada_url.URL(link.strip(), base=base)
+    except ValueError:
+        return None
+    if parsed.protocol not in {"http:", "https:"} or not parsed.hostname:
+        return None
+    return str(parsed.href)
