@@ -48,11 +48,12 @@ import tomlkit.exceptions
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from models.errors import ConfigError
+from models.identity import url_key
+from models.polling.choice import POLICIES
 from models.records import ExtractRules, HttpRules, ListRules, PollRules, Source
-from tasks.settings import convert_value
+from tasks.settings import Settings, convert_value
 
 ADDED_FILE = "added.toml"
-POLICIES = ("fixed",)
 
 _SOURCE_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*source[ \t]*\]\]", re.MULTILINE)
 _TABLE_LINE = re.compile(r"\s*\[+\s*(?:source\s*\.\s*)?([\w.-]+)\s*\]+")
@@ -84,21 +85,6 @@ class Catalogue:
     folder: str = ""
     is_packaged: bool = False
 
-    def find(self, name: str) -> Source:
-        """Return the source called `name`.
-
-        Raises
-        ------
-        ConfigError
-            If there is none; the message suggests the nearest name.
-        """
-        for source in self.sources:
-            if source.source == name:
-                return source
-        names = [source.source for source in self.sources]
-        allowed = _suggestion(name, names) or "no source in the catalogue has this name"
-        raise ConfigError(self.folder, "source", name, allowed)
-
 
 def catalogue_folder(folder: Path | None) -> Traversable:
     """Return `folder` where it exists, and the catalogue that comes with newsbeat otherwise."""
@@ -107,17 +93,18 @@ def catalogue_folder(folder: Path | None) -> Traversable:
     return resources.files("data") / "sources"
 
 
-def read_catalogue(folder: Path | None = None) -> Catalogue:
+def read_catalogue(folder: Settings | Path | None = None) -> Catalogue:
     """Return every valid source of a catalogue folder, and every problem of the rest.
 
     Parameters
     ----------
     folder
-        Folder of the user's own catalogue (``Settings.sources_folder``). Where it is
+        Folder of the user's own catalogue, or the settings that name it. Where it is
         None or missing, the catalogue that comes with newsbeat is read. The two are
         never mixed: what runs is what one folder says.
     """
-    place = catalogue_folder(folder)
+    own = folder.sources_folder if isinstance(folder, Settings) else folder
+    place = catalogue_folder(own)
     problems: list[ConfigError] = []
     sources: list[Source] = []
     for file in _catalogue_files(place):
@@ -130,7 +117,7 @@ def read_catalogue(folder: Path | None = None) -> Catalogue:
         problems=(*problems, *repeated),
         warnings=tuple(_repeated_addresses(unique)),
         folder=str(place),
-        is_packaged=place is not folder,
+        is_packaged=place is not own,
     )
 
 
@@ -451,15 +438,10 @@ def _split_repeated_names(sources: list[Source]) -> tuple[list[Source], list[Con
 def _repeated_addresses(sources: list[Source]) -> Iterator[ConfigError]:
     first: dict[str, Source] = {}
     for source in sources:
-        known = first.setdefault(_address_key(source.url), source)
+        known = first.setdefault(url_key(source.url), source)
         if known is not source:
             allowed = f"{known.source} ({known.file}) has the same address: it is asked twice"
             yield ConfigError(source.file, "url", source.url, allowed)
-
-
-def _address_key(url: str) -> str:
-    parsed = ada_url.URL(url)
-    return f"{parsed.host.removeprefix('www.')}{parsed.pathname.rstrip('/')}{parsed.search}"
 
 
 def _without_lines(sources: list[Source]) -> Iterator[Source]:
