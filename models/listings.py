@@ -1,0 +1,114 @@
+"""What feeds, sitemaps and list pages have in common: dates to be judged, entries to be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from models.moments import Moment, is_plausible, read_moment
+from models.records import Entry
+
+_ENOUGH_TO_JUDGE = 3
+_JUST_NOW = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class DateReader:
+    """Reads the dates of one document, and remembers the ones it could not take.
+
+    Parameters
+    ----------
+    zone
+        IANA zone for dates that state none.
+    now
+        The present, to judge dates by.
+    """
+
+    zone: str
+    now: datetime
+    unreadable: list[str] = field(default_factory=list)
+    implausible: list[str] = field(default_factory=list)
+
+    def read(self, text: str | None) -> Moment | None:
+        """Return the moment `text` writes, or None where it is empty, unreadable or absurd."""
+        if text is None or not text.strip():
+            return None
+        moment = read_moment(text, self.zone)
+        if moment is None:
+            self.unreadable.append(text.strip())
+        elif not is_plausible(moment, self.now):
+            self.implausible.append(text.strip())
+            return None
+        return moment
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each kind of date that was not taken."""
+        kinds = (("not readable", self.unreadable), ("implausible", self.implausible))
+        return [
+            f"{len(texts)} dates are {kind}, such as {texts[0][:40]!r}"
+            for kind, texts in kinds
+            if texts
+        ]
+
+
+def mend_dates(
+    entries: Sequence[Entry], zone: str, now: datetime
+) -> tuple[tuple[Entry, ...], list[str]]:
+    """Return the entries with dates that claim no more than they know, and warnings.
+
+    Where every entry is stamped midnight, the publisher knows days only, and the precision
+    says so. Where every entry was "updated" at one moment just now, the program that wrote
+    the listing stamped them, and the update times go.
+
+    Parameters
+    ----------
+    entries
+        All entries of one listing.
+    zone
+        The publisher's IANA zone.
+    now
+        When the listing was fetched.
+    """
+    warnings = []
+    if _all_at_midnight(entries, zone):
+        entries = [
+            replace(entry, published_precision="day") if entry.published_at else entry
+            for entry in entries
+        ]
+        warnings.append("every entry is stamped midnight; dates are taken as days")
+    if _all_updated_just_now(entries, now):
+        entries = [_without_update(entry) for entry in entries]
+        warnings.append("every entry claims to be updated just now; update times are left out")
+    return tuple(entries), warnings
+
+
+def _all_at_midnight(entries: Sequence[Entry], zone: str) -> bool:
+    dated = [entry for entry in entries if entry.published_at]
+    if len({entry.published_at for entry in dated}) < _ENOUGH_TO_JUDGE:
+        return False
+    if all(entry.published_precision == "day" for entry in dated):
+        return False
+    return any(
+        all(
+            entry.published_at.astimezone(ZoneInfo(place)).time() == time()
+            for entry in dated
+            if entry.published_at
+        )
+        for place in ("UTC", zone)
+    )
+
+
+def _all_updated_just_now(entries: Sequence[Entry], now: datetime) -> bool:
+    stamps = {entry.updated_at for entry in entries}
+    if len(entries) < _ENOUGH_TO_JUDGE or len(stamps) != 1:
+        return False
+    stamp = next(iter(stamps))
+    return stamp is not None and abs(now - stamp) <= _JUST_NOW
+
+
+def _without_update(entry: Entry) -> Entry:
+    if entry.published_basis in {"updated", "modified", "lastmod"}:
+        entry = replace(entry, published_at=None, published_precision=None, published_basis=None)
+    return replace(entry, updated_at=None)

@@ -1,0 +1,238 @@
+"""XML from strangers as a tree: recovered where it is broken, inert where it is hostile.
+
+The document type is taken off before the parser sees the text, so nothing external is
+ever loaded and no entity can multiply: the entities it declares, and HTML's named ones
+that feeds use undeclared, are put in as text, up to a limit on the amplification.
+"""
+
+from __future__ import annotations
+
+import html.entities
+import re
+from dataclasses import dataclass
+
+from lxml import etree
+
+from models.errors import ParseError
+from models.plaintext import drop_controls
+
+MAX_AMPLIFICATION = 5
+"""Entities may make a document this many times as long; a bomb wants thousands."""
+FREE_EXPANSION_CHARS = 100_000
+
+_HEAD_CHARS = 16_384
+_HTML_START = re.compile(
+    r"\s*(?:<\?xml\b[^>]*>\s*|<!--.*?-->\s*){0,20}<(?:!doctype\s+html\b|html\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ROOT = re.compile(r"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex|channel)\b", re.IGNORECASE)
+_PROLOG = re.compile(r"\s*<\?xml\b.*?\?*>", re.IGNORECASE | re.DOTALL)
+_DOCTYPE = re.compile(r"<!DOCTYPE\b", re.IGNORECASE)
+_SUBSET_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|<!--.*?-->|[\[\]>]", re.DOTALL)
+_ENTITY = re.compile(r"<!ENTITY\s+([\w:.-]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
+_CHARACTER = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|(\d{1,7}));")
+_UNUSUAL = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
+_REFERENCE = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+    r"|&(?:(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);|([\w.:-]{1,64});)?",
+    re.DOTALL,
+)
+_INNER_REFERENCE = re.compile(r"&([\w.:-]{1,64});")
+_PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_MAX_NESTING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class XmlDocument:
+    """A document's tree, and what was wrong with it.
+
+    Attributes
+    ----------
+    is_whole
+        False where the parser met errors and left something out or guessed.
+    """
+
+    root: etree._Element
+    warnings: tuple[str, ...] = ()
+    is_whole: bool = True
+
+
+def looks_like_html(text: str) -> bool:
+    """Return whether a document opens as an HTML page, XHTML included.
+
+    Examples
+    --------
+    >>> looks_like_html("<!DOCTYPE html><title>Sorry</title>"), looks_like_html("<rss/>")
+    (True, False)
+    """
+    return _HTML_START.match(text[:_HEAD_CHARS].lstrip("\ufeff")) is not None
+
+
+def read_xml(text: str, url: str) -> XmlDocument:
+    r"""Return the tree of an XML text, recovered as far as it goes.
+
+    Control characters are dropped, text before the document and after its root is passed
+    over, bare ``&`` are kept as text; each with a warning where something was lost.
+
+    Parameters
+    ----------
+    text
+        The whole document, decoded. What its prolog says of an encoding is ignored.
+    url
+        Where it came from, for errors.
+
+    Raises
+    ------
+    ParseError
+        If there is no element in it, or its entities are a bomb.
+
+    Examples
+    --------
+    >>> read_xml("\n<?xml version='1.0'?><a>AT&T &nbsp;</a>", "https://a.example/").root.text
+    'AT&T \xa0'
+    """
+    warnings: list[str] = []
+    text, n_controls = drop_controls(text)
+    if n_controls:
+        warnings.append(f"{n_controls} control characters dropped")
+    text = _from_document_start(text, warnings)
+    text, entities = _without_doctype(text)
+    text = _with_references_as_text(text, entities, url)
+    root, errors = _parse(text)
+    if root is None:
+        raise ParseError(url, "no XML in it" if text.strip() else "the document is empty")
+    warnings.extend(errors)
+    return XmlDocument(root, tuple(warnings), is_whole=not errors)
+
+
+def _from_document_start(text: str, warnings: list[str]) -> str:
+    head = text[:_HEAD_CHARS]
+    prolog, root = head.lower().find("<?xml"), _ROOT.search(head)
+    starts = [prolog] if prolog >= 0 else []
+    starts += [root.start()] if root and not 0 <= prolog < root.start() else []
+    doctype = _DOCTYPE.search(head)
+    if doctype and starts and not head[: doctype.start()].strip("\ufeff \t\r\n"):
+        starts.append(doctype.start())
+    start = min(starts, default=max(head.find("<"), 0))
+    if text[:start].strip("\ufeff \t\r\n"):
+        warnings.append(f"{start} characters before the document passed over")
+    return _PROLOG.sub("", text[start:], count=1) if prolog == start else text[start:]
+
+
+def _without_doctype(text: str) -> tuple[str, dict[str, str]]:
+    """Take the document type off; return the entities it declares, external ones left out."""
+    opening = _DOCTYPE.search(text, 0, _HEAD_CHARS)
+    first = re.search(r"<[\w]", text)
+    if opening is None or (first and first.start() < opening.start()):
+        return text, {}
+    depth = 0
+    for token in _SUBSET_TOKEN.finditer(text, opening.end()):
+        depth += {"[": 1, "]": -1}.get(token[0], 0)
+        if token[0] == ">" and depth <= 0:
+            subset = text[opening.end() : token.start()]
+            rest = text[: opening.start()] + text[token.end() :]
+            return rest, _declared_entities(subset)
+    return text[: opening.start()], {}
+
+
+def _declared_entities(subset: str) -> dict[str, str]:
+    entities: dict[str, str] = {}
+    for name, double, single in _ENTITY.findall(subset):
+        entities.setdefault(name, _CHARACTER.sub(_character, double or single))
+    return entities
+
+
+def _character(match: re.Match[str]) -> str:
+    number = int(match[1], 16) if match[1] else int(match[2])
+    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
+
+
+class _Expander:
+    """Puts entities in as text and keeps count of what that adds."""
+
+    def __init__(self, entities: dict[str, str], budget: int, url: str) -> None:
+        self.entities = entities
+        self.budget = budget
+        self.url = url
+        self.known: dict[str, str] = {}
+
+    def replace(self, match: re.Match[str]) -> str:
+        if match[1] is None:
+            return "&amp;" if match[0] == "&" else match[0]
+        return self.spend(self.expand(match[1], 0))
+
+    def spend(self, text: str) -> str:
+        self.budget -= len(text)
+        if self.budget < 0:
+            raise ParseError(self.url, "its XML entities multiply without end (a bomb)")
+        return text
+
+    def expand(self, name: str, depth: int) -> str:
+        if name not in self.known:
+            self.known[name] = self._expanded(name, depth)
+        return self.known[name]
+
+    def _expanded(self, name: str, depth: int) -> str:
+        if name in _PREDEFINED:
+            return f"&{name};"
+        if name in self.entities and depth < _MAX_NESTING:
+            return self.spend(
+                _INNER_REFERENCE.sub(
+                    lambda inner: self.spend(self.expand(inner[1], depth + 1)), self.entities[name]
+                )
+            )
+        return html.entities.html5.get(f"{name};", f"&amp;{name};")
+
+
+def _with_references_as_text(text: str, entities: dict[str, str], url: str) -> str:
+    if not _UNUSUAL.search(text):
+        return text
+    budget = MAX_AMPLIFICATION * len(text) + FREE_EXPANSION_CHARS
+    return _REFERENCE.sub(_Expander(entities, budget, url).replace, text)
+
+
+def _parse(text: str) -> tuple[etree._Element | None, list[str]]:
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:
+        return None, []
+    errors = [error for error in parser.error_log if error.level_name == "FATAL"]
+    if not errors:
+        return root, []
+    first = f"{errors[0].message.strip()} (line {errors[0].line})"
+    return root, [f"not well-formed XML, {len(errors)} errors, the first: {first}"]
+
+
+def local_name(tag: object) -> str:
+    """Return a tag's name in lower case, without namespace or prefix.
+
+    Examples
+    --------
+    >>> local_name("{http://www.w3.org/2005/Atom}Feed"), local_name("rdf:RDF")
+    ('feed', 'rdf')
+    """
+    name = tag if isinstance(tag, str) else ""
+    return name.rpartition("}")[2].rpartition(":")[2].lower()
+
+
+def namespace(tag: object) -> str:
+    """Return a tag's namespace, ``""`` where it has none."""
+    name = tag if isinstance(tag, str) else ""
+    return name[1:].partition("}")[0] if name.startswith("{") else ""
+
+
+def inner_text(element: etree._Element) -> str:
+    """Return the text of an element and of all inside it."""
+    if len(element) == 0:
+        return str(element.text or "")
+    return "".join(str(part) for part in element.itertext())
