@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
+from uuid import UUID
 
 from flows.polite import PoliteFetcher
 from models.errors import ConfigError, NewsbeatError
-from models.records import Source
+from models.records import PollResult, Source
 from tasks.clock import Clock
 from tasks.extraction import ExtractionPool
 from tasks.pages import PageStore
@@ -22,6 +23,9 @@ from tasks.warehouse import Warehouse
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+AfterPoll = Callable[[PollResult, UUID | None], Awaitable[None]]
+"""What a worker does once a poll is stored: set the next run, publish the source's page."""
 
 
 class Collector:
@@ -49,6 +53,7 @@ class Collector:
     def __init__(self, settings: Settings, sources: Sequence[Source], holder: str) -> None:
         self.settings = settings
         self.holder = holder
+        self.after_poll: AfterPoll | None = None
         self.sources: dict[str, Source] = {source.source: source for source in sources}
         self._stack = AsyncExitStack()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="warehouse")

@@ -279,7 +279,9 @@ async def _read_articles(collector: Collector, findings: Findings) -> None:
     wanted += [item for item in owed if item.entry_id not in listed]
     # What does not fit is owed: stored as pending now, fetched by the next polls.
     findings.pending += [replace(item, next_try_at=now) for item in wanted[room:]]
-    await asyncio.gather(*(_read_article(collector, findings, item) for item in wanted[:room]))
+    async with asyncio.TaskGroup() as group:
+        for item in wanted[:room]:
+            group.create_task(_read_article(collector, findings, item))
 
 
 def _wanted(item: NewEntry) -> PendingArticle:
@@ -289,15 +291,22 @@ def _wanted(item: NewEntry) -> PendingArticle:
 
 async def _read_article(collector: Collector, findings: Findings, item: PendingArticle) -> None:
     """Fetch and extract one article; whatever fails becomes a debt or a listing's stand-in."""
-    source = findings.source
     try:
-        answer = await collector.fetcher.fetch(item.url, source, accept="page")
+        await _fetch_article(collector, findings, item)
     except PermanentFetchError as error:
         _stand_in(collector, findings, item, error.reason, page=None)
-        return
     except FetchError as error:
         _owe(collector, findings, item, error)
-        return
+    except Exception as error:
+        # A defect of ours met on one page: the other articles of the poll go on.
+        logger.exception("article %s", item.url)
+        reason = f"internal error: {type(error).__name__}: {error}"
+        _owe(collector, findings, item, TransientFetchError(item.url, reason))
+
+
+async def _fetch_article(collector: Collector, findings: Findings, item: PendingArticle) -> None:
+    source = findings.source
+    answer = await collector.fetcher.fetch(item.url, source, accept="page")
     if isinstance(answer, NotModified):
         return
     findings.article_bytes += answer.wire_bytes

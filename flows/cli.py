@@ -1,0 +1,356 @@
+"""The command line. Heavy libraries are imported inside the commands, so ``--help`` is quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tasks.settings import Settings
+
+HOME = click.option(
+    "--home",
+    default=".",
+    envvar="NEWSBEAT_HOME",
+    show_default="the current folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with newsbeat.toml, data/sources and the warehouse.",
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class Commands(click.Group):
+    """The command group; turns our errors into one sentence and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        from models.errors import NewsbeatError
+
+        try:
+            return super().invoke(ctx)
+        except NewsbeatError as error:
+            click.echo(f"newsbeat: {error}", err=True)
+            ctx.exit(1)
+        except OSError as error:
+            if error.errno not in _ENVIRONMENT_TROUBLE:
+                raise
+            click.echo(f"newsbeat: {_ENVIRONMENT_TROUBLE[error.errno]}: {error}", err=True)
+            ctx.exit(1)
+
+
+_ENVIRONMENT_TROUBLE = {
+    28: "the disk is full; free some space and run it again, nothing stored is lost",
+    30: "the folder is on a read-only disk; choose another with --home",
+    13: "no permission; choose a folder you may write to with --home",
+}
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="newsbeat")
+def main() -> None:
+    """Watch many news sources at the least traffic, with SQL on everything found.
+
+    \b
+    See it work, offline, in three minutes:   newsbeat demo
+    Watch a site of your own:                 newsbeat add https://example.com/
+                                              newsbeat up
+    Ask:                                      newsbeat sql "FROM lag_by_source_day"
+    """
+
+
+@main.command()
+@HOME
+@click.option("--minutes", default=2.0, show_default=True, help="Minutes to collect for.")
+@click.option("--speed", default=60.0, show_default=True, help="Recorded seconds per second.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of real recordings to replay instead of the made-up ones.",
+)
+@click.option("--keep", is_flag=True, help="Go on after the count, until Ctrl-C.")
+@AS_JSON
+def demo(
+    home: Path, minutes: float, speed: float, data: Path | None, keep: bool, as_json: bool
+) -> None:
+    """Run the whole system offline, on a recorded web lived through fast.
+
+    Twelve made-up sources publish at the pace of real ones. Everything is real but the
+    web: Prefect's server, flow runs, DuckDB. At the end every entry the recorded web
+    listed is counted against the warehouse; exit code 1 if one is missing or there twice.
+
+    \b
+    Example:  newsbeat demo
+              newsbeat demo --speed 120 --minutes 5 --keep
+    """
+    from flows.commands.demonstrating import run_demo
+
+    folder = home.resolve() / "demo"
+    outcome = run_demo(folder, minutes=minutes, speed=speed, data=data, keep=keep, quiet=as_json)
+    if as_json:
+        _print_json(outcome.as_json())
+    sys.exit(0 if outcome.is_good else 1)
+
+
+@main.command()
+@HOME
+def up(home: Path) -> None:
+    """Start everything: server, deployments, worker. Runs until stopped with Ctrl-C.
+
+    \b
+    Example:  newsbeat up
+              newsbeat up --home ~/news
+    """
+    from flows.commands.running import run_up
+
+    run_up(_settings(home))
+
+
+@main.command()
+@HOME
+def down(home: Path) -> None:
+    """Stop the newsbeat that runs in this folder.
+
+    \b
+    Example:  newsbeat down
+    """
+    from flows.supervisor import stop_everything
+
+    ran = stop_everything(_settings(home), click.echo)
+    click.echo("stopped" if ran else "nothing was running here")
+
+
+@main.command()
+@HOME
+@click.option("--parent", type=int, hidden=True, help="Stop when this process is gone.")
+def worker(home: Path, parent: int | None) -> None:
+    """Run polls in this process, for a Prefect server that runs already.
+
+    \b
+    Example:  NEWSBEAT_PREFECT_API_URL=http://prefect.lan:4200/api newsbeat worker
+    """
+    settings = _settings(home)
+    _enter_prefect(settings)
+    from flows.commands.working import work
+
+    work(settings, parent)
+
+
+@main.command()
+@HOME
+def deploy(home: Path) -> None:
+    """Make or renew one Prefect deployment per source of the catalogue.
+
+    \b
+    Example:  newsbeat deploy
+    """
+    settings = _settings(home)
+    _enter_prefect(settings)
+    from flows.commands.working import deploy_catalogue
+
+    deploy_catalogue(settings)
+
+
+@main.command()
+@HOME
+@click.argument("source")
+@AS_JSON
+def poll(home: Path, source: str, as_json: bool) -> None:
+    """Poll SOURCE once, now, in the foreground, without any server.
+
+    \b
+    Example:  newsbeat poll bbc-world
+    """
+    settings = _settings(home)
+    from flows.commands.polling import poll_once
+
+    report = poll_once(settings, source)
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        click.echo(report.as_text())
+    sys.exit(0 if report.is_good else 1)
+
+
+@main.command()
+@HOME
+@AS_JSON
+def status(home: Path, as_json: bool) -> None:
+    """Show what broke, what is late, what was lost; then every source.
+
+    \b
+    Example:  newsbeat status
+              newsbeat status --json | jq '.sources[] | select(.state != "active")'
+    """
+    from flows.commands.reporting import read_report
+
+    report = read_report(_settings(home))
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        _print_rich(report)
+
+
+@main.command()
+@HOME
+@click.argument("query", required=False)
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@AS_JSON
+def sql(home: Path, query: str | None, as_csv: bool, as_json: bool) -> None:
+    """Run read-only SQL, while the worker runs or when nothing does.
+
+    Without QUERY, statements are read from standard input; in a terminal each line is one.
+
+    \b
+    Example:  newsbeat sql "SELECT source, count(*) FROM articles GROUP BY ALL"
+              newsbeat sql < report.sql
+    """
+    from flows.commands.asking import ask, converse
+
+    settings = _settings(home)
+    form = "json" if as_json else "csv" if as_csv else "table"
+    if query is None and sys.stdin.isatty():
+        converse(settings, form)
+    else:
+        click.echo(ask(settings, query if query is not None else sys.stdin.read(), form))
+
+
+@main.command()
+@click.argument("target", metavar="FILE_OR_URL")
+@HOME
+@click.option(
+    "--kind",
+    type=click.Choice(["feed", "sitemap", "list", "article", "robots", "telegram"]),
+    default="feed",
+    show_default=True,
+)
+@click.option("--base-url", help="Address that relative links are resolved against.")
+@click.option("--content-type", help="Content-Type header to read FILE with.")
+@click.option("--agent", help="With --kind robots: whose rules.")
+@click.option("--url", help="With --kind robots: the address asked about.")
+@AS_JSON
+def inspect(
+    target: str,
+    home: Path,
+    kind: str,
+    base_url: str | None,
+    content_type: str | None,
+    agent: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Show what our parsers make of a file or an address.
+
+    \b
+    Example:  newsbeat inspect saved-feed.xml
+              newsbeat inspect https://example.com/news --kind list
+              newsbeat inspect robots.txt --kind robots --agent newsbeat --url https://example.com/a
+    """
+    from flows.commands.looking import look_at, render_findings
+
+    findings = look_at(
+        _settings(home),
+        target,
+        kind=kind,
+        base_url=base_url,
+        content_type=content_type,
+        agent=agent,
+        url=url,
+    )
+    if as_json:
+        _print_json(findings)
+    else:
+        click.echo(render_findings(kind, findings))
+
+
+@main.command()
+@HOME
+@click.argument("url")
+@click.option("--name", help="Name of the source; made from the address by default.")
+@click.option("--allow-private", is_flag=True, help="Allow addresses inside your own network.")
+@click.option("--yes", is_flag=True, help="Take the best find without asking.")
+@AS_JSON
+def add(
+    home: Path, url: str, name: str | None, allow_private: bool, yes: bool, as_json: bool
+) -> None:
+    """Find the feed, sitemap or list behind URL and add it to the catalogue.
+
+    \b
+    Example:  newsbeat add https://example.com/
+    """
+    from flows.commands.adding import add_source
+
+    found = add_source(
+        _settings(home), url, name=name, allow_private=allow_private, take_best=yes or as_json
+    )
+    if as_json:
+        _print_json(found)
+
+
+@main.command()
+@HOME
+@AS_JSON
+def doctor(home: Path, as_json: bool) -> None:
+    """Say what is wrong with this installation, and the way out.
+
+    \b
+    Example:  newsbeat doctor
+    """
+    from flows.commands.examining import examine
+
+    findings = examine(home)
+    if as_json:
+        _print_json([finding.as_json() for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(finding.as_text())
+    sys.exit(1 if any(finding.is_bad for finding in findings) else 0)
+
+
+def _settings(home: Path) -> Settings:
+    from tasks.settings import read_settings
+
+    return read_settings(home)
+
+
+def _enter_prefect(settings: Settings) -> None:
+    """Set what Prefect reads when it is imported.
+
+    Raises
+    ------
+    ServerError
+        If no server is known.
+    """
+    from models.errors import ServerError
+    from tasks.prefect_server import client_environment, configured_api_url, is_healthy
+
+    api_url = configured_api_url(settings)
+    if not api_url:
+        api_url = f"http://{settings.prefect.host}:{settings.prefect.port}/api"
+    if not is_healthy(api_url):
+        raise ServerError(
+            api_url,
+            "Prefect's server does not answer",
+            "Start everything with `newsbeat up`, or name a server of yours with"
+            " prefect.api_url in newsbeat.toml",
+        )
+    os.environ.update(client_environment(settings, api_url))
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def _print_rich(renderable: Callable[..., Any] | Any) -> None:
+    from rich.console import Console
+
+    Console().print(renderable)
+
+
+if __name__ == "__main__":
+    main()

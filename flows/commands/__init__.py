@@ -1,0 +1,1 @@
+"""What the commands do; `flows.cli` only reads their options."""

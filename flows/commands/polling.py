@@ -1,0 +1,104 @@
+"""`newsbeat poll SOURCE`: one poll in the foreground, without any server."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from flows.collector import Collector, unknown_source
+from flows.poll import poll_source
+from flows.wording import describe_poll
+from models.errors import NewsbeatError
+from models.records import PollResult
+from tasks.catalogue import read_catalogue
+from tasks.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PollReport:
+    """What one poll came to, for people and programs."""
+
+    result: PollResult
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the source could be read."""
+        return self.result.poll.outcome not in ("failed", "refused")
+
+    def as_text(self) -> str:
+        """Return the poll in a few lines."""
+        poll = self.result.poll
+        lines = [f"{poll.source}: {describe_poll(self.result)}"]
+        lines += [
+            f"  {item.published_at or 'undated'!s:25} {_clean(item.article.title)}"
+            for item in self.result.articles
+        ]
+        lines.append(f"  {poll.decision.reason} (at {poll.decision.due_at:%Y-%m-%d %H:%M:%S} UTC)")
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the poll as JSON-ready values."""
+        poll = self.result.poll
+        return {
+            "poll_id": poll.poll_id,
+            "source": poll.source,
+            "outcome": poll.outcome,
+            "reason": poll.reason,
+            "http_status": poll.http_status,
+            "entries_listed": poll.entries_listed,
+            "entries_new": poll.entries_new,
+            "articles_stored": poll.articles_stored,
+            "articles_owed": len(self.result.pending),
+            "possible_loss": poll.possible_loss,
+            "index_bytes": poll.index_bytes,
+            "article_bytes": poll.article_bytes,
+            "articles": [
+                {
+                    "url": item.url,
+                    "title": item.article.title,
+                    "published_at": item.published_at,
+                    "characters": len(item.article.text or ""),
+                    "extraction": item.article.extraction,
+                }
+                for item in self.result.articles
+            ],
+            "next_due_at": poll.decision.due_at,
+            "why": poll.decision.reason,
+        }
+
+
+def poll_once(settings: Settings, source: str) -> PollReport:
+    """Poll `source` once and return what came of it.
+
+    Raises
+    ------
+    ConfigError
+        If the source is not in the catalogue.
+    WarehouseError
+        If a worker holds the warehouse: run it from Prefect's UI then.
+    """
+    catalogue = read_catalogue(settings)
+    if source not in {known.source for known in catalogue.sources}:
+        for problem in catalogue.problems:
+            if problem.value == source or problem.key.startswith(f"{source}."):
+                raise problem
+        raise unknown_source(source, [known.source for known in catalogue.sources])
+    return asyncio.run(_poll_once(settings, catalogue.sources, source))
+
+
+async def _poll_once(settings: Settings, sources: Any, name: str) -> PollReport:
+    async with Collector(settings, sources, "newsbeat poll") as collector:
+        warehouse, now = collector.warehouse, collector.clock.now()
+        # We hold the writer's lease, so no other poll can be under way.
+        await collector.write(warehouse.release_leases)
+        await collector.write(warehouse.sync_sources, sources, now)
+        result = await poll_source(collector, collector.source(name))
+    if result is None:
+        raise NewsbeatError(f"{name} is being polled by another run")
+    return PollReport(result)
+
+
+def _clean(text: str | None) -> str:
+    """Return a stranger's title as one line without control characters."""
+    return "".join(mark if mark.isprintable() else " " for mark in text or "(no title)")

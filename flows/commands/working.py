@@ -1,0 +1,102 @@
+"""`newsbeat worker` and `newsbeat deploy`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+from flows.deploy import deploy_sources, pause_missing
+from flows.worker import Worker, run_worker
+from models.records import Source
+from tasks.catalogue import Catalogue, read_catalogue
+from tasks.orchestrator import Orchestrator
+from tasks.settings import Settings
+
+PARENT_CHECK_S = 1.0
+
+
+def work(settings: Settings, parent: int | None = None) -> None:
+    """Run polls until SIGTERM or SIGINT, or until `parent` is gone.
+
+    Raises
+    ------
+    WarehouseError, ServerError
+        As `flows.worker.run_worker` does.
+    """
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("newsbeat").setLevel(logging.INFO)
+    catalogue = read_catalogue(settings)
+    _warn(catalogue)
+    try:
+        asyncio.run(_work(settings, catalogue, parent))
+    except asyncio.CancelledError:
+        print("worker stopped", flush=True)
+
+
+async def _work(settings: Settings, catalogue: Catalogue, parent: int | None) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    watch = asyncio.create_task(_watch_parent(parent, task))
+    try:
+        await run_worker(settings, catalogue.sources, on_ready=_say_ready)
+    finally:
+        watch.cancel()
+
+
+def _say_ready(worker: Worker) -> None:
+    print(f"worker ready: {len(worker.collector.sources)} sources", flush=True)
+
+
+async def _watch_parent(parent: int | None, task: asyncio.Task[None]) -> None:
+    """End the work when the supervisor is gone: a killed `up` must not leave us behind."""
+    while parent is not None and os.getppid() == parent:
+        await asyncio.sleep(PARENT_CHECK_S)
+    if parent is not None:
+        task.cancel()
+
+
+def deploy_catalogue(settings: Settings) -> None:
+    """Make or renew a deployment for every source, with progress.
+
+    Raises
+    ------
+    ServerError
+        If the server does not answer.
+    """
+    catalogue = read_catalogue(settings)
+    _warn(catalogue)
+    asyncio.run(_deploy(settings, catalogue))
+
+
+async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
+    from flows.worker_type import BASE_JOB_TEMPLATE
+
+    total = len(catalogue.sources)
+    done = 0
+
+    def report(source: Source, changed: bool) -> None:
+        nonlocal done
+        done += 1
+        if changed or done == total:
+            print(f"{done}/{total} {source.source}{' (renewed)' if changed else ''}", flush=True)
+
+    async with Orchestrator(settings.prefect.work_pool) as orchestrator:
+        await orchestrator.ensure_work_pool(BASE_JOB_TEMPLATE)
+        changed = await deploy_sources(orchestrator, catalogue.sources, report)
+        gone = await pause_missing(orchestrator, catalogue.sources)
+    print(f"{changed} deployments made or renewed, {total - changed} as they were", flush=True)
+    for source in gone:
+        print(f"{source}: no longer in the catalogue, its deployment is paused", flush=True)
+
+
+def _warn(catalogue: Catalogue) -> None:
+    for problem in catalogue.problems:
+        print(f"left out: {problem}", file=sys.stderr, flush=True)

@@ -1,0 +1,113 @@
+"""One Prefect deployment per source, made from the catalogue."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from models.markdown import escape_markdown
+from models.polling.fixed import spell_duration
+from models.records import Source
+from tasks.orchestrator import TAG, Orchestrator
+
+ENTRYPOINT = "flows.collect.collect_source"
+
+PARAMETER_SCHEMA: dict[str, Any] = {
+    "title": "Parameters",
+    "type": "object",
+    "required": ["source"],
+    "properties": {
+        "source": {"title": "source", "type": "string", "position": 0},
+        "cycle": {
+            "title": "cycle",
+            "description": "Leave empty to poll now by hand.",
+            "anyOf": [{"type": "integer"}, {"type": "null"}],
+            "default": None,
+            "position": 1,
+        },
+    },
+}
+
+
+async def deploy_sources(
+    orchestrator: Orchestrator,
+    sources: Iterable[Source],
+    on_done: Callable[[Source, bool], None] = lambda _source, _changed: None,
+) -> int:
+    """Create or update a deployment for each source; return how many changed.
+
+    Running it again changes nothing. Pauses people set are left as they are, and
+    deployments of sources no longer in the catalogue are kept: deleting one would
+    delete its history.
+
+    Parameters
+    ----------
+    orchestrator
+        The connected server.
+    sources
+        The catalogue, or part of it.
+    on_done
+        Called after each source, with whether it changed: progress for people.
+    """
+    flow_id = await orchestrator.ensure_flow()
+    existing = await orchestrator.read_deployments()
+    changed = 0
+    for source in sources:
+        version = deployment_version(source)
+        before = existing.get(source.source)
+        is_new = before is None or before.version != version
+        if is_new:
+            await orchestrator.deploy(
+                flow_id,
+                source.source,
+                entrypoint=ENTRYPOINT,
+                tags=deployment_tags(source),
+                description=describe_source(source),
+                version=version,
+                parameter_schema=PARAMETER_SCHEMA,
+            )
+            changed += 1
+        on_done(source, is_new)
+    return changed
+
+
+async def pause_missing(orchestrator: Orchestrator, sources: Iterable[Source]) -> list[str]:
+    """Pause the deployments of sources that left the catalogue; return their names."""
+    wanted = {source.source for source in sources}
+    gone = [
+        deployment.source
+        for deployment in (await orchestrator.read_deployments()).values()
+        if deployment.source not in wanted and not deployment.is_paused
+    ]
+    for source in gone:
+        await orchestrator.set_paused(source, True)
+    return gone
+
+
+def deployment_tags(source: Source) -> list[str]:
+    """Return the tags under which people find a source in the UI."""
+    tags = [f"source:{source.source}", f"kind:{source.kind}"]
+    if source.language:
+        tags.append(f"language:{source.language}")
+    return [*tags, *source.tags]
+
+
+def describe_source(source: Source) -> str:
+    """Return the Markdown shown on a deployment's page."""
+    lines = [
+        f"**{escape_markdown(source.title)}**",
+        "",
+        f"- address: <{source.url}>",
+        f"- kind: {source.kind}, language: {source.language or 'unknown'}, zone: {source.timezone}",
+        f"- policy: {source.poll.policy}, about every {spell_duration(source.poll.interval_s)}",
+        "",
+        "Pause it here and it is not polled; *Quick run* polls it now.",
+    ]
+    return "\n".join(lines)
+
+
+def deployment_version(source: Source) -> str:
+    """Return a short digest of all that a deployment shows of its source."""
+    shown = "\n".join([ENTRYPOINT, describe_source(source), *deployment_tags(source), TAG])
+    return hashlib.sha256(shown.encode()).hexdigest()[:12]

@@ -1,0 +1,83 @@
+"""A page per source in Prefect's UI: its last polls, its lag, its next poll and why."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from uuid import UUID
+
+from flows.collector import Collector
+from models.records import PollResult
+from models.source_page import SourcePage, render_source_page
+from tasks.orchestrator import Orchestrator
+
+POLLS_SHOWN = 20
+
+
+@dataclass
+class _Published:
+    """The last artifact of a source, and whether something happened since."""
+
+    artifact_id: UUID | None = None
+    run_id: UUID | None = None
+    result: PollResult | None = None
+    is_well: bool = True
+    at_wall: float = 0.0
+
+
+class Publisher:
+    """Keeps one Markdown artifact per source fresh, at most every ``worker.artifact_s``.
+
+    Publishing costs the server about as much as a quarter of a poll, so it happens
+    beside the polls and not in each: at once when a source turns from well to failing
+    or back, otherwise when enough time has gone by.
+    """
+
+    def __init__(self, collector: Collector, orchestrator: Orchestrator) -> None:
+        self._collector = collector
+        self._orchestrator = orchestrator
+        self._sources: dict[str, _Published] = {}
+
+    def note(self, result: PollResult, run_id: UUID | None) -> None:
+        """Remember that a source was polled: its page is due."""
+        page = self._sources.setdefault(result.poll.source, _Published())
+        page.result, page.run_id = result, run_id
+
+    async def publish(self) -> None:
+        """Publish the pages that are due."""
+        for source, page in list(self._sources.items()):
+            if page.result is not None and self._is_due(page):
+                await self._publish_one(source, page, page.result)
+
+    def _is_due(self, page: _Published) -> bool:
+        aged = time.time() - page.at_wall >= self._collector.settings.worker.artifact_s
+        return aged or _has_turned(page)
+
+    async def _publish_one(self, source: str, page: _Published, result: PollResult) -> None:
+        polls = await self._collector.write(
+            self._collector.warehouse.read_recent_polls, source, POLLS_SHOWN
+        )
+        shown = SourcePage(
+            source=self._collector.source(source),
+            schedule=result.schedule,
+            polls=tuple(polls),
+            now=self._collector.clock.now(),
+        )
+        text, description = render_source_page(shown), result.poll.decision.reason
+        has_turned = _has_turned(page)
+        page.result, page.is_well, page.at_wall = None, _is_well(result), time.time()
+        if has_turned or page.artifact_id is None:
+            page.artifact_id = await self._orchestrator.publish_markdown(
+                f"source-{source}", text, description, page.run_id
+            )
+        else:
+            await self._orchestrator.update_markdown(page.artifact_id, text, description)
+
+
+def _is_well(result: PollResult) -> bool:
+    return result.poll.outcome not in ("failed", "refused")
+
+
+def _has_turned(page: _Published) -> bool:
+    """Return whether the source broke or mended since its page was last made."""
+    return page.result is not None and _is_well(page.result) != page.is_well

@@ -1,0 +1,183 @@
+"""Bring Prefect's runs in line with the schedule: after a poll, and every minute for all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.exceptions import ObjectNotFound
+
+from flows.collector import Collector
+from flows.deploy import deploy_sources
+from models.reconciliation import (
+    PAUSED_IN_PREFECT,
+    Action,
+    CreateRun,
+    EndRun,
+    OpenRun,
+    Pause,
+    Resume,
+    RunState,
+    cycle_of,
+    reconcile_runs,
+)
+from models.records import Schedule
+from tasks.orchestrator import Orchestrator, is_final, was_cancelled
+
+logger = logging.getLogger("newsbeat.schedule")
+
+MAX_BURNT_KEYS = 5
+"""Keys of ended runs passed over before giving up until the next minute."""
+
+
+class Scheduler:
+    """Creates, mends and ends Prefect's runs so that they follow the schedule.
+
+    Parameters
+    ----------
+    collector
+        Holds the schedule.
+    orchestrator
+        Holds the runs.
+    on_created
+        Called with each run created here, so that the worker need not ask for it.
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        orchestrator: Orchestrator,
+        on_created: Callable[[FlowRun], None],
+    ) -> None:
+        self.collector = collector
+        self.orchestrator = orchestrator
+        self.paused: frozenset[str] = frozenset()
+        self._on_created = on_created
+
+    async def set_next_run(self, schedule: Schedule) -> FlowRun | None:
+        """Create the run of `schedule`'s cycle; the schedule moves on past burnt keys.
+
+        A key is burnt when its run has ended, completed or cancelled: the server would
+        hand back the old run. The cycle moves first, then a new run is made.
+        """
+        if schedule.source in self.paused:
+            return None
+        for _ in range(MAX_BURNT_KEYS):
+            run = await self._create(schedule)
+            if not is_final(run):
+                self._on_created(run)
+                return run
+            schedule = replace(
+                schedule, cycle=schedule.cycle + 1, due_at=self._after(run, schedule)
+            )
+            await self.collector.write(self.collector.warehouse.write_schedule, schedule)
+        return None
+
+    def _after(self, burnt: FlowRun, schedule: Schedule) -> datetime:
+        """Return when to poll instead of a run that ended: a cancelled poll is skipped."""
+        now = self.collector.clock.now()
+        if not was_cancelled(burnt):
+            return max(schedule.due_at, now)
+        rules = self.collector.source(schedule.source).poll
+        return max(schedule.due_at, now) + timedelta(seconds=rules.interval_s)
+
+    async def _create(self, schedule: Schedule) -> FlowRun:
+        source = self.collector.source(schedule.source)
+        due_at = self.collector.clock.wall_time_of(schedule.due_at)
+        try:
+            return await self.orchestrator.create_run(source.source, schedule.cycle, due_at)
+        except (KeyError, ObjectNotFound):
+            # New in the catalogue, or a server that lost its database.
+            await deploy_sources(self.orchestrator, [source])
+            return await self.orchestrator.create_run(source.source, schedule.cycle, due_at)
+
+    async def read_paused(self) -> None:
+        """Refresh which sources people paused in Prefect."""
+        self.paused = await self.orchestrator.read_paused()
+
+    async def reconcile(self, running: Iterable[UUID]) -> list[Action]:
+        """Compare schedule and runs once, mend every difference, and return what was done.
+
+        Parameters
+        ----------
+        running
+            Runs under way in this process.
+        """
+        await self.read_paused()
+        runs = await self.orchestrator.read_open_runs()
+        # Read last: a run that ended meanwhile has moved its schedule on already.
+        schedules = await self.collector.write(self.collector.warehouse.read_schedules)
+        schedules = [row for row in schedules if row.source in self.collector.sources]
+        now = self.collector.clock.now()
+        actions = reconcile_runs(schedules, self._open_runs(runs, set(running)), self.paused, now)
+        await self._apply(actions, {row.source: row for row in schedules}, now)
+        return actions
+
+    def _open_runs(self, runs: Sequence[FlowRun], running: set[UUID]) -> list[OpenRun]:
+        return [
+            OpenRun(
+                run_id=str(run.id),
+                source=str(run.parameters.get("source", "")),
+                cycle=cycle_of(run.parameters),
+                state=_run_state(run),
+                due_at=self.collector.clock.at_wall(_due_wall(run)),
+                is_ours=run.id in running,
+            )
+            for run in runs
+        ]
+
+    async def _apply(
+        self, actions: Sequence[Action], schedules: dict[str, Schedule], now: datetime
+    ) -> None:
+        for action in actions:
+            try:
+                await self._apply_one(action, schedules, now)
+            except Exception:
+                # The next minute tries again; the other sources must not wait for it.
+                logger.exception("reconcile: %s", action)
+
+    async def _apply_one(
+        self, action: Action, schedules: dict[str, Schedule], now: datetime
+    ) -> None:
+        match action:
+            case EndRun(run_id, source, state, reason):
+                logger.info("reconcile: end %s of %s: %s", run_id, source, reason)
+                await self.orchestrator.end_run(run_id, state, reason)
+            case CreateRun(source, due_at):
+                # A poll may have ended since the comparison and made its own next run.
+                latest = await self.collector.write(self.collector.warehouse.read_schedule, source)
+                if latest is not None and latest.cycle == schedules[source].cycle:
+                    await self.set_next_run(replace(latest, due_at=due_at))
+            case Pause(source):
+                schedule = replace(
+                    schedules[source],
+                    state="paused",
+                    reason=PAUSED_IN_PREFECT,
+                    cycle=schedules[source].cycle + 1,
+                )
+                await self.collector.write(self.collector.warehouse.write_schedule, schedule)
+            case Resume(source):
+                schedule = replace(
+                    schedules[source], state="active", reason="resumed in Prefect", due_at=now
+                )
+                await self.collector.write(self.collector.warehouse.write_schedule, schedule)
+                await self.set_next_run(schedule)
+
+
+def _run_state(run: FlowRun) -> RunState:
+    names: dict[StateType | None, RunState] = {
+        StateType.SCHEDULED: "scheduled",
+        StateType.PENDING: "pending",
+        StateType.RUNNING: "running",
+    }
+    return names.get(run.state.type if run.state else None, "other")
+
+
+def _due_wall(run: FlowRun) -> float:
+    at: Any = run.next_scheduled_start_time or run.expected_start_time
+    return float(at.timestamp()) if at is not None else 0.0
