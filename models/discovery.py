@@ -180,7 +180,7 @@ def _first_free(name: str, taken: set[str]) -> str:
     return f"{name}-{number}"
 
 
-def describe_source(candidate: Candidate, taken: Iterable[str] = ()) -> Source:
+def make_source(candidate: Candidate, taken: Iterable[str] = ()) -> Source:
     """Return the catalogue entry that a candidate makes; its name is none of `taken`."""
     name = suggest_name(candidate.url, taken)
     title = " ".join((candidate.title or "").split())[:200]
