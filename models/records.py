@@ -127,10 +127,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What a server gave us to ask "anything new?" with."""
+    """What a server gave us to ask "anything new?" with.
+
+    Attributes
+    ----------
+    url
+        Address that gave them, after redirects: they are sent there and nowhere else.
+        None means the address that is asked for.
+    """
 
     etag: str | None = None
     last_modified: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,3 +449,32 @@ class PollResult:
     articles: tuple[StoredArticle, ...] = ()
     pending: tuple[PendingArticle, ...] = ()
     settled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecentPoll:
+    """A past poll as people are shown it.
+
+    Attributes
+    ----------
+    mean_lag_s
+        Mean publication lag of the dated articles it stored, in seconds; None where none.
+    next_reason
+        Why the poll after it was set when it was.
+    """
+
+    poll_id: str
+    started_at: datetime
+    finished_at: datetime
+    outcome: Outcome
+    http_status: int | None
+    reason: str
+    entries_listed: int
+    entries_new: int
+    articles_stored: int
+    possible_loss: bool
+    index_bytes: int
+    article_bytes: int
+    mean_lag_s: float | None
+    next_due_at: datetime | None
+    next_reason: str
