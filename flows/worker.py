@@ -30,7 +30,7 @@ from flows.deploy import deploy_sources, pause_missing
 from flows.engine import run_short, run_stock
 from flows.publish import Publisher
 from flows.schedule import Scheduler
-from flows.worker_type import BASE_JOB_TEMPLATE
+from flows.worker_type import NewsbeatWorker
 from models.records import PollResult, Source
 from tasks.orchestrator import Orchestrator
 from tasks.settings import Settings
@@ -119,7 +119,7 @@ class Worker:
         sources = list(collector.sources.values())
         await collector.write(collector.warehouse.release_leases)
         await collector.write(collector.warehouse.sync_sources, sources, collector.clock.now())
-        await self.orchestrator.ensure_work_pool(BASE_JOB_TEMPLATE)
+        await self.orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
         await deploy_sources(self.orchestrator, sources, on_deployed)
         await pause_missing(self.orchestrator, sources)
         collector.after_poll = self._after_poll

@@ -12,12 +12,6 @@ from prefect.flow_engine import run_flow
 from prefect.flows import load_flow_from_flow_run
 from prefect.workers.base import BaseJobConfiguration, BaseWorker, BaseWorkerResult
 
-BASE_JOB_TEMPLATE: dict[str, Any] = {
-    "job_configuration": {},
-    "variables": {"type": "object", "properties": {}},
-}
-"""Runs share the worker's process: there is nothing to configure per run."""
-
 
 class NewsbeatWorker(BaseWorker[BaseJobConfiguration, Any, BaseWorkerResult]):
     """Runs a newsroom's worth of polls in one process.

@@ -9,7 +9,7 @@ def escape_markdown(text: str) -> str:
     Examples
     --------
     >>> escape_markdown("a_b | <b>")
-    'a\\\\_b \\\\| &lt;b&gt;'
+    'a&#95;b &#124; &lt;b&gt;'
     """
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for mark in "`*_{}[]|~!" + chr(92):

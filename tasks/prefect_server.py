@@ -95,7 +95,7 @@ def server_environment(settings: Settings, database_url: str) -> dict[str, str]:
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
         "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs,orphans",
         "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": history_s,
-        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": history_s,
+        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"PT{history_s}S",
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     }
 
@@ -156,12 +156,14 @@ class PrefectServer:
         )
         return server
 
-    def stop(self) -> None:
-        """End the server; nothing to do where it is not ours or already gone."""
+    def stop(self) -> bool:
+        """End the server, also one that a killed supervisor left; return whether one ran."""
         pid = self._process.pid if self._process else self._left_behind_pid()
         if pid is not None:
             stop_process(pid)
+        self._process = None
         self._state_file.unlink(missing_ok=True)
+        return pid is not None
 
     def _wait(self, server: RunningServer) -> None:
         assert self._process is not None

@@ -77,7 +77,7 @@ def deploy_catalogue(settings: Settings) -> None:
 
 
 async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
-    from flows.worker_type import BASE_JOB_TEMPLATE
+    from flows.worker_type import NewsbeatWorker
 
     total = len(catalogue.sources)
     done = 0
@@ -89,7 +89,7 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
             print(f"{done}/{total} {source.source}{' (renewed)' if changed else ''}", flush=True)
 
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
-        await orchestrator.ensure_work_pool(BASE_JOB_TEMPLATE)
+        await orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
         changed = await deploy_sources(orchestrator, catalogue.sources, report)
         gone = await pause_missing(orchestrator, catalogue.sources)
     print(f"{changed} deployments made or renewed, {total - changed} as they were", flush=True)
