@@ -291,7 +291,7 @@ class _EntryReader:
         for offset, line in enumerate(self.lines):
             if header := _TABLE_LINE.match(line):
                 table = "" if header[1] == "source" else f"{header[1]}."
-                if key == header[1]:
+                if table == f"{key}.":
                     return offset
             elif (written := _KEY_LINE.match(line)) and table + written[1] == key:
                 return offset
