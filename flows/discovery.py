@@ -13,15 +13,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from flows.listing import parse_as
 from models.discovery import Candidate, DiscoveredKind, judge_listing
 from models.errors import FetchError, ParseError
 from models.identity import url_key
 from models.plaintext import absolute_url
 from models.records import Fetched, Listing, ListRules
-from tasks.feeds import parse_feed
 from tasks.links import PageLinks, find_feed_links, find_sitemap_lines, names_news
-from tasks.lists import parse_list
-from tasks.sitemaps import parse_sitemap
 
 Fetch = Callable[[str], Awaitable[Fetched]]
 
@@ -67,6 +65,7 @@ async def discover(
         return [itself]
     links = find_feed_links(page.body, page.final_url, page.content_type)
     await search.try_all(links.feeds[:MAX_FEEDS], ("feed",), "named by the page")
+    await search.try_all(search.news_children(page), ("sitemap",), "named by its index")
     await search.try_robots(page.final_url)
     if not search.has_live_one():
         await search.try_usual(page.final_url)
@@ -116,10 +115,9 @@ class _Search:
         if candidate is not None:
             self.found.append(candidate)
         elif "sitemap" in kinds:
-            children = self._children(page)
-            await self.try_all(children, kinds, found_by)
+            await self.try_all(self.news_children(page), kinds, found_by)
 
-    def _children(self, page: Fetched) -> list[str]:
+    def news_children(self, page: Fetched) -> list[str]:
         """Return the news sitemaps an index names; an archive's hundreds are not for us."""
         listing = self._parse(page, "sitemap")
         return [child for child in listing.children if names_news(child)][:2] if listing else []
@@ -135,16 +133,8 @@ class _Search:
         return None
 
     def _parse(self, page: Fetched, kind: DiscoveredKind) -> Listing | None:
-        body, url, type_ = page.body, page.final_url, page.content_type
-        zone, now = self.timezone, self.now
         try:
-            if kind == "feed":
-                return parse_feed(body, url=url, content_type=type_, timezone=zone, now=now)
-            if kind == "sitemap":
-                return parse_sitemap(body, url=url, content_type=type_, timezone=zone, now=now)
-            return parse_list(
-                body, url=url, content_type=type_, rules=ListRules(), timezone=zone, now=now
-            )
+            return parse_as(kind, page, rules=ListRules(), timezone=self.timezone, now=self.now)
         except ParseError:
             return None
 

@@ -161,6 +161,8 @@ def suggest_name(url: str, taken: Iterable[str] = ()) -> str:
     'bbci-2'
     """
     labels = ada_url.URL(url).hostname.split(".")
+    if labels[-1].isdigit():
+        return _first_free("-".join(["host", *labels]), set(taken))
     while len(labels) > 2 and labels[0] in _DULL_LABELS:
         labels = labels[1:]
     labels = labels[:-1] if len(labels) > 1 else labels
