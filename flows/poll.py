@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from flows.collector import Collector
+from flows.listing import parse_listing
 from models.errors import (
     FetchError,
     NewsbeatError,
@@ -46,9 +47,6 @@ from models.records import (
     StoredArticle,
     Validators,
 )
-from tasks.feeds import parse_feed
-from tasks.lists import parse_list
-from tasks.sitemaps import parse_sitemap
 
 logger = logging.getLogger("newsbeat.poll")
 
@@ -187,48 +185,6 @@ async def _read_children(collector: Collector, findings: Findings, listing: List
                 child = parse_listing(answer, findings.source, collector.clock.now())
             entries += child.entries
     return replace(listing, entries=tuple(entries))
-
-
-def parse_listing(fetched: Fetched, source: Source, now: datetime) -> Listing:
-    """Return what a fetched listing page says, read as the source's kind.
-
-    Kind ``auto`` tries feed, then sitemap, then list page.
-
-    Raises
-    ------
-    ParseError
-        If it is none of what the kind allows.
-    """
-    body, url, content_type = fetched.body, fetched.final_url, fetched.content_type
-
-    def feed() -> Listing:
-        return parse_feed(
-            body, url=url, content_type=content_type, timezone=source.timezone, now=now
-        )
-
-    def sitemap() -> Listing:
-        return parse_sitemap(
-            body, url=url, content_type=content_type, timezone=source.timezone, now=now
-        )
-
-    def page() -> Listing:
-        return parse_list(
-            body,
-            url=url,
-            content_type=content_type,
-            rules=source.list,
-            timezone=source.timezone,
-            now=now,
-        )
-
-    parsers = {"sitemap": [sitemap], "list": [page], "auto": [feed, sitemap, page]}
-    reasons = []
-    for parse in parsers.get(source.kind, [feed]):
-        try:
-            return parse()
-        except ParseError as error:
-            reasons.append(error.reason)
-    raise ParseError(url, "; ".join(dict.fromkeys(reasons)))
 
 
 async def _compare(collector: Collector, findings: Findings, listing: Listing) -> None:

@@ -64,8 +64,13 @@ class Supervisor:
         """Process of the worker, None while there is none."""
         return self._worker.pid if self._worker and self._worker.poll() is None else None
 
-    def start_server(self) -> RunningServer:
+    def start_server(self, use_configured: bool = True) -> RunningServer:
         """Start Prefect's server and its database, unless the user has a server.
+
+        Parameters
+        ----------
+        use_configured
+            False starts one of our own whatever is configured.
 
         Raises
         ------
@@ -82,7 +87,7 @@ class Supervisor:
             )
         self.settings.folder.mkdir(parents=True, exist_ok=True)
         self._note.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
-        api_url = configured_api_url(self.settings)
+        api_url = configured_api_url(self.settings) if use_configured else ""
         if api_url:
             if not is_healthy(api_url):
                 raise ServerError(

@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -201,6 +202,68 @@ def is_healthy(api_url: str, timeout_s: float = 2.0) -> bool:
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError, ValueError):
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class RunNote:
+    """A flow run of ours, as the demo's count needs it.
+
+    Attributes
+    ----------
+    poll_id
+        The poll it stands for, ``source#cycle``; None for a run started by hand.
+    is_over
+        Whether it has ended.
+    is_done
+        Whether it ended by running to its end, well or not.
+    """
+
+    name: str
+    source: str
+    poll_id: str | None
+    is_over: bool
+    is_done: bool
+
+
+def read_runs(api_url: str, page: int = 200) -> list[RunNote]:
+    """Return all flow runs of ours that the server at `api_url` knows.
+
+    Raises
+    ------
+    ServerError
+        If it does not answer.
+    """
+    runs: list[RunNote] = []
+    while True:
+        body = {"flow_runs": {"tags": {"all_": ["newsbeat"]}}, "sort": "ID_DESC"}
+        rows = _post(f"{api_url}/flow_runs/filter", {**body, "limit": page, "offset": len(runs)})
+        runs += [_note(row) for row in rows]
+        if len(rows) < page:
+            return runs
+
+
+def _note(row: dict[str, Any]) -> RunNote:
+    source, cycle = row["parameters"].get("source", ""), row["parameters"].get("cycle")
+    return RunNote(
+        name=row["name"],
+        source=source,
+        poll_id=f"{source}#{cycle}" if cycle is not None else None,
+        is_over=row["state_type"] in ("COMPLETED", "FAILED", "CANCELLED", "CRASHED"),
+        is_done=row["state_type"] in ("COMPLETED", "FAILED"),
+    )
+
+
+def _post(url: str, body: dict[str, Any]) -> Any:
+    request = urllib.request.Request(  # noqa: S310
+        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            return json.load(answer)
+    except (OSError, ValueError) as error:
+        raise ServerError(
+            url, f"Prefect's server does not answer ({error})", "See its log"
+        ) from error
 
 
 def is_port_free(host: str, port: int) -> bool:

@@ -57,10 +57,11 @@ def _say_ready(worker: Worker) -> None:
 
 async def _watch_parent(parent: int | None, task: asyncio.Task[None]) -> None:
     """End the work when the supervisor is gone: a killed `up` must not leave us behind."""
-    while parent is not None and os.getppid() == parent:
+    if parent is None:
+        return
+    while os.getppid() == parent:  # noqa: ASYNC110 - the system tells nobody of it
         await asyncio.sleep(PARENT_CHECK_S)
-    if parent is not None:
-        task.cancel()
+    task.cancel()
 
 
 def deploy_catalogue(settings: Settings) -> None:

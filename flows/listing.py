@@ -1,0 +1,56 @@
+"""A fetched page read as what it is to be: a feed, a sitemap or a list page."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from models.errors import ParseError
+from models.records import Fetched, Kind, Listing, ListRules, Source
+from tasks.feeds import parse_feed
+from tasks.lists import parse_list
+from tasks.sitemaps import parse_sitemap
+
+ListingKind = Literal["feed", "sitemap", "list"]
+
+TRIED: dict[Kind, tuple[ListingKind, ...]] = {
+    "auto": ("feed", "sitemap", "list"),
+    "sitemap": ("sitemap",),
+    "list": ("list",),
+}
+"""What a page of each kind is read as, first what tells itself apart best. The rest are feeds."""
+
+
+def parse_as(
+    kind: ListingKind, page: Fetched, *, rules: ListRules, timezone: str, now: datetime
+) -> Listing:
+    """Return what `page` lists, read as `kind`.
+
+    Raises
+    ------
+    ParseError
+        If it is no such thing.
+    """
+    body, url, type_ = page.body, page.final_url, page.content_type
+    if kind == "feed":
+        return parse_feed(body, url=url, content_type=type_, timezone=timezone, now=now)
+    if kind == "sitemap":
+        return parse_sitemap(body, url=url, content_type=type_, timezone=timezone, now=now)
+    return parse_list(body, url=url, content_type=type_, rules=rules, timezone=timezone, now=now)
+
+
+def parse_listing(page: Fetched, source: Source, now: datetime) -> Listing:
+    """Return what `page`, fetched from `source`, lists.
+
+    Raises
+    ------
+    ParseError
+        If it is none of what the source's kind allows; the reasons are joined.
+    """
+    reasons = []
+    for kind in TRIED.get(source.kind, ("feed",)):
+        try:
+            return parse_as(kind, page, rules=source.list, timezone=source.timezone, now=now)
+        except ParseError as error:
+            reasons.append(error.reason)
+    raise ParseError(page.final_url, "; ".join(dict.fromkeys(reasons)))
