@@ -15,7 +15,7 @@ from datetime import datetime
 
 import trafilatura
 from lxml.html import HtmlElement
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from trafilatura.metadata import extract_metadata
 
 from models.declared import (
@@ -199,8 +199,9 @@ def _by_rules(page: _Page, rules: ExtractRules) -> _Ruled:
 def _select(page: LexborHTMLParser, selector: str, part: str, url: str) -> list[LexborNode]:
     try:
         return list(page.css(selector))
-    except ValueError as error:
-        raise ParseError(url, f"the {part} selector {selector!r} of its rules: {error}") from error
+    except SelectolaxError as error:
+        reason = f"the {part} selector {selector!r} of its rules cannot be read"
+        raise ParseError(url, reason) from error
 
 
 def _title_of(nodes: list[LexborNode]) -> str:

@@ -20,7 +20,7 @@ from datetime import datetime
 from functools import lru_cache
 
 import ada_url
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from tldextract import TLDExtract
 
 from models.decoding import decode_bytes
@@ -46,6 +46,11 @@ _SURE_SHARE, _FAIR_SHARE = 0.7, 0.3
 
 _domains = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
+_HEAD_CHARS = 4096
+_FEED_START = re.compile(
+    r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*){0,9}<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _NAVIGATION_TAGS = frozenset({"nav", "footer", "header", "form", "select", "button"})
 _NAVIGATION_NAMES = re.compile(
     r"(?:^|[-_\s])(?:nav|navi|navigation|navbar|menu|submenu|footer|breadcrumbs?|pagination|pager|"
@@ -140,7 +145,7 @@ def parse_list(
     Raises
     ------
     ParseError
-        If the answer is empty, no HTML, or a selector of the rules cannot be read.
+        If the answer is empty, no HTML, or a rule of the source cannot be read.
 
     Notes
     -----
@@ -150,7 +155,13 @@ def parse_list(
     decoded = decode_bytes(body, content_type)
     if not decoded.text.strip():
         raise ParseError(url, "the answer is empty")
+    if "<" not in decoded.text:
+        raise ParseError(url, "no HTML page")
+    if _FEED_START.match(decoded.text[:_HEAD_CHARS]):
+        raise ParseError(url, "a feed or sitemap instead of a list page")
     page = LexborHTMLParser(decoded.text)
+    if rules.date:
+        _select(page, rules.date, url)
     links = list(_own_links(page, url, rules))
     chosen = links if rules.links or rules.url_pattern else _article_links(links)
     dates = DateReader(timezone, now)
@@ -183,7 +194,7 @@ def _own_links(page: LexborHTMLParser, url: str, rules: ListRules) -> Iterator[_
     """Yield the source's own links, each address once, in the order of the page."""
     base = _base_of(page, url)
     own, own_key = registered_domain(url), url_key(url)
-    pattern = re.compile(rules.url_pattern) if rules.url_pattern else None
+    pattern = _pattern(rules, url)
     links: dict[str, _Link] = {}
     for node in _anchors(page, url, rules):
         address = absolute_url(node.attributes.get("href") or "", base)
@@ -205,11 +216,22 @@ def _base_of(page: LexborHTMLParser, url: str) -> str:
 def _anchors(page: LexborHTMLParser, url: str, rules: ListRules) -> list[LexborNode]:
     if not rules.links:
         return page.css("a[href]")[:_MAX_LINKS]
-    try:
-        found = page.css(rules.links)
-    except ValueError as error:
-        raise ParseError(url, f"selector {rules.links!r} of its rules: {error}") from error
+    found = _select(page, rules.links, url)
     return [anchor for node in found for anchor in _anchors_at(node)][:_MAX_LINKS]
+
+
+def _select(page: LexborHTMLParser, selector: str, url: str) -> list[LexborNode]:
+    try:
+        return list(page.css(selector))
+    except SelectolaxError as error:
+        raise ParseError(url, f"the selector {selector!r} of its rules cannot be read") from error
+
+
+def _pattern(rules: ListRules, url: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(rules.url_pattern) if rules.url_pattern else None
+    except re.error as error:
+        raise ParseError(url, f"url_pattern {rules.url_pattern!r} of its rules: {error}") from error
 
 
 def _anchors_at(node: LexborNode) -> list[LexborNode]:
