@@ -207,7 +207,7 @@ class Befallen:
             headers["etag"] = '"stuck"'
             headers.pop("last-modified", None)
         if "bad_validators" in self._kinds:
-            headers["etag"] = 'W/"no end'
+            headers["etag"] = f'W/"no end {self._turn}'
             headers["last-modified"] = "yesterday"
 
 
