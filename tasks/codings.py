@@ -113,7 +113,8 @@ class _Brotli:
             piece = self._inflater.process(data, output_buffer_limit=PIECE_BYTES)
             if piece:
                 yield piece
-            if self._inflater.can_accept_more_data():
+            # A full piece may be followed by more of what the same input stands for.
+            if len(piece) < PIECE_BYTES and self._inflater.can_accept_more_data():
                 return
             data = b""
 

@@ -109,7 +109,7 @@ class Exchange:
         location = response.headers.get("location")
         if not location:
             raise self.permanent("a redirect without an address", response.status_code)
-        address = read_address(self.url, location, self.target)
+        address = read_address(self.url, location, self.target, response.status_code)
         if len(self.hops) > max_hops:
             raise self.permanent(self._too_many_reason(address, max_hops), response.status_code)
         if "set-cookie" in response.headers:
@@ -262,7 +262,9 @@ class RateFloor:
         return is_fast
 
 
-def read_address(url: str, text: str, base: str | None = None) -> str:
+def read_address(
+    url: str, text: str, base: str | None = None, status: int | None = None
+) -> str:
     """Return `text` as an absolute http(s) address without fragment, spelled the standard way.
 
     Parameters
@@ -271,6 +273,8 @@ def read_address(url: str, text: str, base: str | None = None) -> str:
         What was asked for, named in errors.
     text
         An address; relative ones are taken from `base`.
+    status
+        Of the answer that named it, for errors.
 
     Raises
     ------
@@ -287,13 +291,13 @@ def read_address(url: str, text: str, base: str | None = None) -> str:
     try:
         parsed = ada_url.URL(text.strip(), base=base)
     except ValueError as error:
-        raise PermanentFetchError(url, f"{text!r} is no web address", None, base) from error
+        raise PermanentFetchError(url, f"{text!r} is no web address", status, base) from error
     if parsed.protocol not in {"http:", "https:"}:
         raise RefusedFetchError(
-            url, f"{text!r} is not http or https ({parsed.protocol})", None, base
+            url, f"{text!r} is not http or https ({parsed.protocol})", status, base
         )
     if parsed.username or parsed.password:
-        raise RefusedFetchError(url, "its address holds a user name or password", None, base)
+        raise RefusedFetchError(url, "its address holds a user name or password", status, base)
     return str(parsed.href).partition("#")[0]
 
 

@@ -82,6 +82,8 @@ class Fetcher:
         Turns a host name into addresses; the system's resolver where None.
     tls
         Whom to trust; the system's and Mozilla's authorities where None.
+    network
+        Connects to the addresses that may be connected to; the system where None.
     """
 
     def __init__(
@@ -90,12 +92,14 @@ class Fetcher:
         *,
         resolve: guard.Resolve | None = None,
         tls: ssl.SSLContext | None = None,
+        network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
         self._settings = settings
         self._caps = settings.fetch
         self._resolver = guard.Resolver()
         self._resolve = resolve or self._resolver
         self._tls = tls
+        self._network = network
         self._transports: dict[tuple[bool, str | None], httpx.AsyncBaseTransport] = {}
         self._headers = {accept: _request_headers(settings, accept) for accept in _ACCEPT}
         self._timeouts = {
@@ -222,7 +226,9 @@ class Fetcher:
         key = (rules.allow_private, rules.connect_to)
         if key not in self._transports:
             target = guard.split_host_port(rules.connect_to) if rules.connect_to else None
-            backend = guard.GuardedBackend(self._resolve, rules.allow_private, target)
+            backend = guard.GuardedBackend(
+                self._resolve, rules.allow_private, target, self._network
+            )
             self._tls = self._tls or _trusted_authorities()
             self._transports[key] = _GuardedTransport(backend, self._tls)
         return self._transports[key]

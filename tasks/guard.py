@@ -155,6 +155,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         Judge nothing: for sources inside one's own network, and replays.
     connect_to
         Host and port to connect to, whatever the address says.
+    network
+        Makes the connections themselves; the system's where None.
     """
 
     def __init__(
@@ -162,11 +164,12 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         resolve: Resolve,
         allow_private: bool = False,
         connect_to: tuple[str, int] | None = None,
+        network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
         self._resolve = resolve
         self._allow_private = allow_private
         self._connect_to = connect_to
-        self._network = httpcore.AnyIOBackend()
+        self._network = network or httpcore.AnyIOBackend()
 
     async def connect_tcp(
         self,

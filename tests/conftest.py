@@ -1,0 +1,134 @@
+"""A small real web server on loopback, which answers with the bytes a test gives it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+Step = bytes | float
+"""What to send, or how many seconds to wait first."""
+
+
+@dataclass
+class Request:
+    path: str
+    headers: dict[str, str]
+
+
+@dataclass
+class Site:
+    """Answers by path; the path ``*`` answers all others.
+
+    An answer is a list of steps, or a function of the request that returns one. A list
+    that ends with ``b""`` closes the connection.
+    """
+
+    answers: dict[str, list[Step] | Callable[[Request], list[Step]]] = field(default_factory=dict)
+    requests: list[Request] = field(default_factory=list)
+    n_connections: int = 0
+    port: int = 0
+    scheme: str = "http"
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"{self.scheme}://{host}:{self.port}{path}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [request.path for request in self.requests]
+
+    def add(
+        self,
+        path: str,
+        body: bytes = b"",
+        status: str = "200 OK",
+        kind: str | None = "text/html",
+        **headers: str,
+    ) -> None:
+        """Answer `path` properly."""
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"]
+        lines += [f"Content-Type: {kind}"] if kind is not None else []
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.answers[path] = ["\r\n".join([*lines, "", ""]).encode() + body]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._writers.add(writer)
+        self.n_connections += 1
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while await self._answer(reader, writer):
+                pass
+        writer.close()
+        self._writers.discard(writer)
+        self._tasks.discard(task)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        pairs = (line.split(": ", 1) for line in head[1:] if line)
+        request = Request(head[0].split()[1], {name.lower(): value for name, value in pairs})
+        self.requests.append(request)
+        answer = self.answers.get(request.path) or self.answers.get("*") or [NOT_FOUND]
+        for step in answer(request) if callable(answer) else answer:
+            if isinstance(step, float):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), step)
+            elif step == b"":
+                return False
+            else:
+                writer.write(step)
+                await writer.drain()
+        return True
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        for writer in list(self._writers):
+            writer.transport.abort()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+
+
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+
+StartSite = Callable[..., "contextlib.AbstractAsyncContextManager[Site]"]
+
+
+@contextlib.asynccontextmanager
+async def start_site(tls: ssl.SSLContext | None = None) -> AsyncIterator[Site]:
+    site = Site(scheme="https" if tls else "http")
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0, ssl=tls)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+        await site.stop()
+        await server.wait_closed()
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    """A web server on loopback."""
+    async with start_site() as running:
+        yield running
+
+
+@pytest.fixture
+async def other_site() -> AsyncIterator[Site]:
+    """Another one."""
+    async with start_site() as running:
+        yield running
+
+
+@pytest.fixture
+def make_site() -> StartSite:
+    """Starts further ones, with TLS where a context is given."""
+    return start_site
