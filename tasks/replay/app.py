@@ -11,7 +11,6 @@ listed in it, and ``/_replay/faults`` takes more faults (POST) or ends all (DELE
 from __future__ import annotations
 
 import asyncio
-import itertools
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -74,14 +73,13 @@ class RecordedWebApp:
         self.faults: list[Fault] = list(web.faults)
         self.counts = {each.source: ServedCounts() for each in web.history}
         self._sites = {each.host: Site(each) for each in web.history}
-        self._fault_turns = itertools.count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
-        if request.url.path.startswith("/_replay/"):
+        if scope["path"].startswith("/_replay/"):
             await (await self._answer_about_itself(request))(scope, receive, send)
             return
         host = request.headers.get("host", "").partition(":")[0].lower()
@@ -116,26 +114,33 @@ class RecordedWebApp:
         }
 
     async def _answer_about_itself(self, request: Request) -> Response:
-        match request.method, request.url.path:
+        match request.method, request.scope["path"]:
             case "GET", "/_replay/statistics":
                 return JSONResponse(self.statistics())
             case "GET", "/_replay/served":
                 return JSONResponse({key: sorted(urls) for key, urls in self.served().items()})
             case "POST", "/_replay/faults":
-                self.faults.append(_read_fault(await request.json()))
-                return JSONResponse({"faults": len(self.faults)})
+                return await self._take_fault(request)
             case "DELETE", "/_replay/faults":
                 self.faults.clear()
                 return JSONResponse({"faults": 0})
         return Response("statistics, served, faults\n", 404)
 
+    async def _take_fault(self, request: Request) -> Response:
+        try:
+            self.faults.append(_read_fault(await request.json()))
+        except (TypeError, ValueError) as error:
+            return Response(f"no fault of ours: {error}\n", 400)
+        return JSONResponse({"faults": len(self.faults)})
+
     async def _answer(self, site: Site, request: Request, send: Send) -> None:
         now, counts = self.clock.now(), self.counts[site.source.source]
         counts.requests += 1
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        query = request.scope["query_string"].decode("latin-1")
+        path = request.scope["path"] + (f"?{query}" if query else "")
         answer = site.find(path, now)
         where = answer.where if answer else "article"
-        faults = self._faults_of(site.source.host, where, now)
+        faults = self._faults_of(site.source.host, where, now, turn=counts.requests)
         counts.faults += bool(faults)
         await asyncio.sleep(site.source.latency_s + faults.wait_s)
         if faults.status is not None:
@@ -167,8 +172,7 @@ class RecordedWebApp:
             _count(counts, answer, len(body), is_whole=not faults.is_cut)
         await _send(send, 200, headers, body, request.method == "HEAD", faults)
 
-    def _faults_of(self, host: str, where: str, now: datetime) -> Befallen:
-        turn = next(self._fault_turns)
+    def _faults_of(self, host: str, where: str, now: datetime, turn: int) -> Befallen:
         return Befallen(
             [
                 fault

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import tomlkit
 
@@ -104,7 +104,12 @@ class Fault:
     wait_s
         Wall seconds.
     every
-        Befalls one request in so many: 1 is each.
+        Befalls one of the source's requests in so many: 1 is each.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind or place, or `every` is below 1.
     """
 
     kind: FaultKind
@@ -117,6 +122,13 @@ class Fault:
     wait_s: float = 2.0
     content_type: str = "application/octet-stream"
     every: int = 1
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("kind", get_args(FaultKind)), ("where", get_args(Where))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}")
+        if self.every < 1:
+            raise ValueError("every must be 1 or more")
 
     def befalls(self, host: str, where: str, at: datetime) -> bool:
         """Return whether an answer of `host` at moment `at` is affected."""
@@ -151,7 +163,7 @@ class RecordedSource:
     gzip
         Whether it compresses for those who accept that.
     latency_s
-        Mean wait before an answer, wall seconds.
+        Wait before an answer, wall seconds.
     topics
         What its invented articles are about; everything where empty.
     extract

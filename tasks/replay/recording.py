@@ -7,9 +7,9 @@ The folder holds two collections::
     B_html/index.csv              a row per page: site, lang, kind, archive, member
     B_html/<archive>.tar.xz       the pages, byte for byte
 
-Each source lives again through the hours around a working day of its own, moved by
-whole days to the wanted date, so that its clock and its week stay right. The day is a
-busy but ordinary one: busier than three in four of the same weekday. Each source's
+Each source lives again through the hours around a working day of its own, moved by whole
+days of its local time to the wanted date, so that its clock and its week stay right. The
+day is a busy but ordinary one: busier than three in four of the same weekday. Each source's
 articles are the pages of one real site of its language.
 """
 

@@ -328,6 +328,15 @@ def test_faults_can_be_sent_in_and_taken_away(served: ServedWeb) -> None:
     assert get(served, "/feed.xml").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "given", [{"kind": "staus"}, {"kind": "cut", "where": "page"}, {"kind": "cut", "colour": 1}]
+)
+def test_faults_there_are_none_of_are_refused(served: ServedWeb, given: dict[str, object]) -> None:
+    address = f"http://127.0.0.1:{served.port}/_replay/faults"
+    assert httpx.post(address, json=given).status_code == 400
+    assert served.app.faults == []
+
+
 def test_a_redesign_changes_pages_and_their_validators() -> None:
     source = make_source(redesigns=(Redesign(START + HOUR, "tables", front="table"),))
     with serve_in_thread(RecordedWeb((source,), START), still_at(START)) as served:
@@ -490,6 +499,21 @@ def test_a_broken_folder_is_a_clear_error(tmp_path: Path) -> None:
         path.write_text("nonsense\n1\n")
     with pytest.raises(ConfigError, match="not readable as a folder of recordings"):
         read_recording(tmp_path)
+
+
+def run_by_hand(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tasks.replay", *arguments]
+    repository = Path(__file__).parents[2]
+    return subprocess.run(command, capture_output=True, text=True, cwd=repository, timeout=60)
+
+
+def test_served_by_hand_it_says_what_is_wrong_and_fails(tmp_path: Path) -> None:
+    without_data = run_by_hand("--data", str(tmp_path / "nowhere"))
+    assert without_data.returncode == 1
+    assert without_data.stderr.count("\n") == 1
+    assert "A_timestamps/sources.csv" in without_data.stderr
+    assert run_by_hand("--start", "yesterday").returncode == 2
+    assert run_by_hand("--help").returncode == 0
 
 
 def test_moments_are_read_as_utc() -> None:
