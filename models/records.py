@@ -478,3 +478,62 @@ class RecentPoll:
     mean_lag_s: float | None
     next_due_at: datetime | None
     next_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCounts:
+    """What storing a poll added to the warehouse.
+
+    Attributes
+    ----------
+    articles, versions
+        New articles, and new versions of known ones.
+    is_repeat
+        True when the poll was stored before: nothing was done.
+    """
+
+    entries: int = 0
+    pages: int = 0
+    articles: int = 0
+    versions: int = 0
+    is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """A source as ``newsbeat status`` shows it.
+
+    Attributes
+    ----------
+    due_at
+        The next poll; None for a source without a schedule.
+    last_outcome, last_reason, last_poll_at
+        Of the last poll; None, empty and None before the first.
+    n_articles_24h
+        Articles stored in the 24 hours before the moment the status is for.
+    n_pending
+        Entries whose article page has yet to be had.
+    mean_lag_s, median_lag_s
+        Publication lag in seconds, without what was listed before the source was watched.
+    """
+
+    source: str
+    title: str
+    kind: str
+    state: State
+    reason: str
+    due_at: datetime | None
+    consecutive_failures: int
+    last_success_at: datetime | None
+    last_outcome: Outcome | None
+    last_reason: str
+    last_poll_at: datetime | None
+    n_polls: int
+    n_entries: int
+    n_articles: int
+    n_articles_24h: int
+    n_pending: int
+    mean_lag_s: float | None
+    median_lag_s: float | None
+    n_possible_losses: int
+    total_bytes: int

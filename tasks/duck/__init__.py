@@ -1,0 +1,1 @@
+"""What the warehouse's writer and its readers share: DuckDB itself, lease, migrations, endpoint."""

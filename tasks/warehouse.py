@@ -1,0 +1,287 @@
+"""The warehouse's one writer: DuckDB, one short transaction per poll.
+
+A second writer is refused by name (see `tasks.duck.lease`); readers go through
+`tasks.warehouse_reader`, which reaches this process by the live endpoint that
+:meth:`Warehouse.serve` starts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+
+from models.errors import WarehouseError
+from models.records import (
+    KnownEntry,
+    PendingArticle,
+    PollResult,
+    RecentPoll,
+    Schedule,
+    Source,
+    SourceStatus,
+    StoredCounts,
+)
+from tasks.duck import polls, schedules, status
+from tasks.duck.database import connect, explained
+from tasks.duck.endpoint import ENDPOINT_FILE, Endpoint, serve_endpoint, stop_endpoint
+from tasks.duck.lease import Lease
+from tasks.duck.migrations import migrate
+from tasks.duck.rows import select_by_ids, utc_row
+from tasks.settings import Settings
+
+# Numbers of past polls looked for per poll wanted: cycles are skipped by pauses.
+GAPS = 4
+
+
+class Warehouse:
+    """The open warehouse, writable. Calls from several threads wait for one another.
+
+    Made by :meth:`open`.
+    """
+
+    def __init__(
+        self, settings: Settings, lease: Lease, connection: duckdb.DuckDBPyConnection
+    ) -> None:
+        self.settings = settings
+        self._lease = lease
+        self._connection = connection
+        self._lock = threading.RLock()
+        self._endpoint: Endpoint | None = None
+        self._is_open = True
+
+    @classmethod
+    def open(cls, settings: Settings, holder: str) -> Warehouse:
+        """Take the writer's lease, open the database and bring its schema up to date.
+
+        Parameters
+        ----------
+        holder
+            What opens it, for messages: ``"newsbeat worker"``.
+
+        Raises
+        ------
+        WarehouseError
+            If another process writes, the database is newer than this program, or
+            the file or its folder cannot be used.
+        """
+        folder, path = settings.folder, settings.database
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            lease = Lease(folder, holder)
+        try:
+            (folder / ENDPOINT_FILE).unlink(missing_ok=True)
+            connection = _open_database(settings, path)
+        except BaseException:
+            lease.release()
+            raise
+        return cls(settings, lease, connection)
+
+    def close(self) -> None:
+        """Stop serving, write everything into the one file, and hand the lease back."""
+        with self._lock:
+            if not self._is_open:
+                return
+            self._is_open = False
+            if self._endpoint is not None:
+                stop_endpoint(self._connection, self.settings.folder, self._endpoint)
+            # A reader still connected can forbid it; the log is replayed at the next start.
+            with suppress(duckdb.Error):
+                self._connection.execute("CHECKPOINT")
+            self._connection.close()
+            self._lease.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self.close()
+
+    def serve(self) -> Endpoint:
+        """Start the live SQL endpoint on loopback and return where it listens.
+
+        Address and token are written to ``endpoint.json`` in the warehouse's folder,
+        which only its owner can read.
+
+        Raises
+        ------
+        WarehouseError
+            If the port is taken.
+        """
+        with self._using():
+            if self._endpoint is None:
+                port = self.settings.warehouse.quack_port
+                self._endpoint = serve_endpoint(self._connection, self.settings.folder, port)
+            return self._endpoint
+
+    def sync_sources(self, sources: Sequence[Source], now: datetime) -> None:
+        """Bring the tables ``sources`` and ``schedule`` up to the catalogue.
+
+        New sources get a first poll, spread so that an import does not start as a burst.
+        Those no longer in the catalogue are paused, and active again once back in it.
+        """
+        with self._transaction() as connection:
+            schedules.sync_sources(connection, sources, now)
+
+    def read_schedules(self) -> list[Schedule]:
+        """Return the schedule of every source, the next due first."""
+        with self._using() as connection:
+            return schedules.read_schedules(connection)
+
+    def read_schedule(self, source: str) -> Schedule | None:
+        """Return the schedule of one source, None where it has none."""
+        with self._using() as connection:
+            return schedules.read_schedule(connection, source)
+
+    def write_schedule(self, schedule: Schedule) -> None:
+        """Write the schedule of a source."""
+        with self._transaction() as connection:
+            schedules.write_schedule(connection, schedule)
+
+    def claim_cycle(
+        self, source: str, cycle: int | None, now: datetime, lease_until: datetime
+    ) -> Schedule | None:
+        """Claim a poll, so that no other run makes it too.
+
+        Parameters
+        ----------
+        cycle
+            Number of the poll the run was made for; None claims whichever is next (a
+            poll started by hand).
+        lease_until
+            The claim lapses then.
+
+        Returns
+        -------
+        Schedule or None
+            The claimed schedule. None when the cycle is over, or a poll is under way.
+        """
+        with self._transaction() as connection:
+            schedule = schedules.read_schedule(connection, source)
+            if schedule is None or cycle not in (None, schedule.cycle):
+                return None
+            if schedule.lease_until is not None and schedule.lease_until > now:
+                return None
+            schedules.write_lease(connection, source, lease_until)
+            return replace(schedule, lease_until=lease_until)
+
+    def release_leases(self) -> int:
+        """End all claims, and return how many there were.
+
+        Right at start only: as we are the writer, nobody else can be polling.
+        """
+        with self._transaction() as connection:
+            rows = connection.execute(
+                "UPDATE schedule SET lease_until = NULL WHERE lease_until IS NOT NULL"
+            ).fetchall()
+            return int(rows[0][0])
+
+    def read_known(self, source: str, entry_ids: Sequence[str]) -> dict[str, KnownEntry]:
+        """Return which of the listed entries are known, and how each was last listed."""
+        with self._using() as connection:
+            columns = "entry_id, fingerprint"
+            rows = select_by_ids(connection, f"source, {columns}", "entries", "entry_id", entry_ids)
+            known = {key: found for owner, key, found in rows if owner == source}
+            known |= dict(select_by_ids(connection, columns, "entry_heads", "entry_id", known))
+        return {key: KnownEntry(key, fingerprint) for key, fingerprint in known.items()}
+
+    def read_pending(self, source: str, now: datetime, limit: int) -> list[PendingArticle]:
+        """Return entries whose article page is to be tried (again) now, the oldest debt first."""
+        with self._using() as connection:
+            rows = connection.execute(
+                "SELECT entry_id, url, title, summary, published_at, attempts, next_try_at, reason "
+                "FROM pending_articles "
+                "WHERE source = ? AND (next_try_at IS NULL OR next_try_at <= ?) "
+                "ORDER BY next_try_at NULLS FIRST, published_at DESC, entry_id LIMIT ?",
+                [source, now, limit],
+            ).fetchall()
+        return [PendingArticle(*utc_row(row)) for row in rows]
+
+    def store_poll(self, result: PollResult) -> StoredCounts:
+        """Store a poll and everything it found, in one transaction.
+
+        Nothing is stored twice: a poll stored before changes nothing, nor does an entry
+        or article that is there already. An article whose title or text changed gets a
+        new version.
+
+        Raises
+        ------
+        WarehouseError
+            If it could not be stored; then none of it is.
+        """
+        with self._transaction() as connection:
+            counts = polls.store_poll(connection, result)
+            if not counts.is_repeat:
+                schedules.store_outcome(connection, result)
+            return counts
+
+    def read_recent_polls(self, source: str, limit: int = 20) -> list[RecentPoll]:
+        """Return the last polls of a source, the newest first."""
+        with self._using() as connection:
+            schedule = schedules.read_schedule(connection, source)
+            last = schedule.cycle if schedule is not None else 0
+            # By number, from the index: the table grows by a million rows a week.
+            ids = [f"{source}#{cycle}" for cycle in range(last, last - GAPS * limit, -1)]
+            rows = select_by_ids(connection, _RECENT, "polls", "poll_id", ids)
+        found = [RecentPoll(*row) for row in rows]
+        return sorted(found, key=lambda poll: poll.started_at, reverse=True)[:limit]
+
+    def read_status(self, now: datetime) -> list[SourceStatus]:
+        """Return how every source fares at `now`."""
+        return status.read_status(self.query, now)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return the rows of an SQL query, times in UTC."""
+        with self._using() as connection:
+            return [utc_row(row) for row in connection.execute(sql).fetchall()]
+
+    @contextmanager
+    def _using(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._lock:
+            if not self._is_open:
+                raise WarehouseError(
+                    str(self.settings.database), "the warehouse is closed", "Open it again"
+                )
+            with explained(self.settings.database):
+                yield self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._using() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # After a failed commit there may be nothing left to roll back.
+                with suppress(duckdb.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+
+_RECENT = (
+    "poll_id, started_at, finished_at, outcome, http_status, reason, entries_listed, entries_new, "
+    "articles_stored, possible_loss, index_bytes, article_bytes, mean_lag_s, next_due_at, "
+    "next_reason"
+)
+
+
+def _open_database(settings: Settings, path: Path) -> duckdb.DuckDBPyConnection:
+    def reopen() -> duckdb.DuckDBPyConnection:
+        connection = connect(path, settings.warehouse)
+        spill = settings.folder / "spill"
+        connection.execute(f"SET temp_directory = '{str(spill).replace(chr(39), chr(39) * 2)}'")
+        return connection
+
+    connection = reopen()
+    try:
+        return migrate(connection, path, reopen)
+    except BaseException:
+        connection.close()
+        raise

@@ -1,0 +1,236 @@
+"""Read the warehouse, whether its writer runs or not.
+
+While a writer runs, DuckDB lets no other process open the file, so queries go to the
+writer's live endpoint. When none does, the file is opened read-only. The same statements
+are answered in both cases, and no other: only those that read.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+
+from models.errors import WarehouseError
+from models.records import SourceStatus
+from tasks.duck import status
+from tasks.duck.database import connect, explain, explained, literal, load_quack
+from tasks.duck.endpoint import READ_ONLY_MACRO, Endpoint, read_endpoint
+from tasks.duck.lease import Holder, read_holder
+from tasks.duck.rows import utc_row
+from tasks.settings import Settings
+
+# A worker takes its lease, brings the schema up to date, and only then serves.
+STARTING_S, PAUSE_S = 3.0, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The answer to a query.
+
+    Attributes
+    ----------
+    columns
+        Their names; two may be alike.
+    rows
+        Values as Python has them; times are aware UTC.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return every row as a dictionary, as ``--json`` prints it."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class WarehouseReader:
+    """An open warehouse, for reading. Made by :func:`open_reader`; use it in one thread.
+
+    Attributes
+    ----------
+    endpoint
+        The writer's live endpoint, None where the file itself is open.
+    """
+
+    def __init__(
+        self, settings: Settings, connection: duckdb.DuckDBPyConnection, endpoint: Endpoint | None
+    ) -> None:
+        self.settings = settings
+        self.endpoint = endpoint
+        self._connection = connection
+        # Judges statements; apart from the database, which may be read-only.
+        self._judge = duckdb.connect(config={"threads": 1})
+        self._judge.execute(READ_ONLY_MACRO)
+
+    def query(self, sql: str) -> Table:
+        """Return the answer to one reading statement.
+
+        Parameters
+        ----------
+        sql
+            SELECT, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN.
+
+        Raises
+        ------
+        WarehouseError
+            If the statement does more than read, or DuckDB cannot make sense of it, or
+            the writer stopped meanwhile.
+        """
+        self._refuse_writing(sql)
+        try:
+            if self.endpoint is None:
+                answer = self._connection.execute(sql)
+            else:
+                answer = self._connection.execute(_remote(self.endpoint, sql))
+            columns = tuple(str(column[0]) for column in answer.description or [])
+            return Table(columns, tuple(utc_row(row) for row in answer.fetchall()))
+        except duckdb.Error as error:
+            raise self._explained(sql, error) from error
+
+    def read_status(self, now: datetime) -> list[SourceStatus]:
+        """Return how every source fares at `now`."""
+        return status.read_status(lambda sql: self.query(sql).rows, now)
+
+    def close(self) -> None:
+        """Let go of the file, or of the writer."""
+        self._judge.close()
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self.close()
+
+    def _refuse_writing(self, sql: str) -> None:
+        """Refuse what the endpoint would refuse, with more words than it has."""
+        question = f"SELECT newsbeat_reads_only('', {literal(sql)})"
+        if self._judge.execute(question).fetchall() == [(True,)]:
+            return
+        try:
+            statements = self._judge.extract_statements(sql)
+        except duckdb.Error as error:
+            raise self._explained(sql, error) from error
+        if len(statements) != 1:
+            raise self._error(f"one statement at a time, not {len(statements)}")
+        kind = statements[0].type.name.replace("_", " ")
+        raise self._error(f"this statement ({kind}) does more than read the warehouse")
+
+    def _explained(self, sql: str, error: duckdb.Error) -> WarehouseError:
+        text = _without_wrapping(str(error), sql)
+        if self.endpoint is not None and ("connect to server" in text or "Failed to send" in text):
+            return self._error("the worker that answers queries has stopped", "Ask again")
+        reason, way_out = explain(text)
+        if way_out.startswith("`newsbeat doctor`"):
+            return self._error(text)
+        return self._error(reason, way_out)
+
+    def _error(self, reason: str, way_out: str = "") -> WarehouseError:
+        hint = way_out or 'Tables and views: `newsbeat sql "SHOW TABLES"`; examples: docs/sql.md'
+        return WarehouseError(str(self.settings.database), reason, hint)
+
+
+def open_reader(settings: Settings) -> WarehouseReader:
+    """Open the warehouse for reading: through its writer if one runs, else from the file.
+
+    Raises
+    ------
+    WarehouseError
+        If there is no warehouse yet, or a process holds it that answers no queries.
+    """
+    folder, path = settings.folder, settings.database
+    holder = read_holder(folder)
+    if holder is not None:
+        endpoint = _wait_for_endpoint(folder, holder)
+        if endpoint is not None:
+            return WarehouseReader(settings, _connect_client(settings), endpoint)
+    if not path.exists():
+        raise WarehouseError(
+            str(path),
+            "there is no warehouse yet",
+            "Collect something first: `newsbeat up`, or `newsbeat poll SOURCE`; another home "
+            "folder is named with --home",
+        )
+    connection = connect(path, settings.warehouse, read_only=True)
+    connection.execute("SET enable_external_access = false")
+    return WarehouseReader(settings, connection, None)
+
+
+def attach_live(settings: Settings, name: str = "newsbeat") -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB of your own with the warehouse attached as `name`, for notebooks.
+
+    Your own files, tables and settings stand beside it. While the worker runs the
+    warehouse is attached through it, live; otherwise the file is attached, read-only.
+
+    Raises
+    ------
+    WarehouseError
+        As :func:`open_reader`.
+    """
+    with open_reader(settings) as reader:
+        endpoint = reader.endpoint
+    connection = _connect_client(settings)
+    with explained(settings.database):
+        if endpoint is None:
+            connection.execute(f"ATTACH {literal(str(settings.database))} AS {name} (READ_ONLY)")
+        else:
+            connection.execute(
+                f"ATTACH {literal(endpoint.address)} AS {name} "
+                f"(TYPE quack, TOKEN {literal(endpoint.token)}, DISABLE_SSL true)"
+            )
+    return connection
+
+
+def _connect_client(settings: Settings) -> duckdb.DuckDBPyConnection:
+    connection = connect(":memory:", settings.warehouse)
+    load_quack(connection)
+    return connection
+
+
+def _wait_for_endpoint(folder: Path, holder: Holder) -> Endpoint | None:
+    """Return the holder's endpoint; None if the holder let go meanwhile.
+
+    Raises
+    ------
+    WarehouseError
+        If it serves none.
+    """
+    started = time.monotonic()
+    while time.monotonic() - started < STARTING_S:
+        endpoint = read_endpoint(folder)
+        if endpoint is not None and holder.pid in (0, endpoint.pid):
+            return endpoint
+        time.sleep(PAUSE_S)
+        found = read_holder(folder)
+        if found is None:
+            return None
+        holder = found
+    raise WarehouseError(
+        str(folder),
+        f"the warehouse is in use by {holder}, which answers no queries",
+        "Ask again once that is done",
+    )
+
+
+def _remote(endpoint: Endpoint, sql: str) -> str:
+    return (
+        f"FROM quack_query({literal(endpoint.address)}, {literal(sql)}, "
+        f"token = {literal(endpoint.token)}, disable_ssl = true)"
+    )
+
+
+def _without_wrapping(message: str, sql: str) -> str:
+    """Return an error about the statement, without what it was wrapped in on its way.
+
+    The live endpoint's error ends with a pointer into the wrapping, which holds the token.
+    """
+    text = message.partition("LINE 1: FROM quack_query")[0]
+    for prefix in ("Invalid Input Error: ", "IO Error: "):
+        text = text.removeprefix(prefix)
+    first, _, _ = text.strip().partition("\n\n")
+    return first.strip() or sql
