@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from models.markdown import escape_markdown
+from models.harmless import escape_markdown
 from models.polling.fixed import spell_duration
 from models.records import Source
 from tasks.orchestrator import TAG, Orchestrator

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from models.markdown import escape_markdown
+from models.harmless import escape_markdown
 from models.polling.fixed import spell_duration
 from models.records import RecentPoll, Schedule, Source
 

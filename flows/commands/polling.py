@@ -10,6 +10,7 @@ from flows.collector import Collector, unknown_source
 from flows.poll import poll_source
 from flows.wording import describe_poll
 from models.errors import NewsbeatError
+from models.harmless import one_line
 from models.records import PollResult
 from tasks.catalogue import read_catalogue
 from tasks.settings import Settings
@@ -30,10 +31,9 @@ class PollReport:
         """Return the poll in a few lines."""
         poll = self.result.poll
         lines = [f"{poll.source}: {describe_poll(self.result)}"]
-        lines += [
-            f"  {item.published_at or 'undated'!s:25} {_clean(item.article.title)}"
-            for item in self.result.articles
-        ]
+        for item in self.result.articles:
+            title = one_line(item.article.title or "(no title)")
+            lines.append(f"  {item.published_at or 'undated'!s:25} {title}")
         lines.append(f"  {poll.decision.reason} (at {poll.decision.due_at:%Y-%m-%d %H:%M:%S} UTC)")
         return "\n".join(lines)
 
@@ -97,8 +97,3 @@ async def _poll_once(settings: Settings, sources: Any, name: str) -> PollReport:
     if result is None:
         raise NewsbeatError(f"{name} is being polled by another run")
     return PollReport(result)
-
-
-def _clean(text: str | None) -> str:
-    """Return a stranger's title as one line without control characters."""
-    return "".join(mark if mark.isprintable() else " " for mark in text or "(no title)")

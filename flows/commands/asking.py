@@ -1,0 +1,91 @@
+"""`newsbeat sql`: read-only SQL, live or from the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import click
+from rich.cells import cell_len, set_cell_size
+
+from models.errors import NewsbeatError
+from models.harmless import one_line
+from tasks.settings import Settings
+from tasks.warehouse_reader import Table, WarehouseReader, open_reader
+
+WIDEST_CELL = 60
+
+
+def ask(settings: Settings, query: str, form: str = "table") -> str:
+    """Return the answer to `query` as a table for people, CSV or JSON.
+
+    Raises
+    ------
+    WarehouseError
+        If there is no warehouse, the statement is no question, or DuckDB refuses it.
+    """
+    with open_reader(settings) as reader:
+        return _render(reader.query(query), form)
+
+
+def converse(settings: Settings, form: str = "table") -> None:
+    """Answer one line after another until the end of input; a wrong one is explained."""
+    with open_reader(settings) as reader:
+        click.echo('read-only SQL, one statement a line; "SHOW TABLES" to begin, Ctrl-D ends')
+        while (line := _next_line()) is not None:
+            if line.strip():
+                click.echo(_answer(reader, line, form))
+
+
+def _next_line() -> str | None:
+    try:
+        return input("newsbeat> ")
+    except (EOFError, KeyboardInterrupt):
+        return None
+
+
+def _answer(reader: WarehouseReader, line: str, form: str) -> str:
+    try:
+        return _render(reader.query(line), form)
+    except NewsbeatError as error:
+        return str(error)
+
+
+def _render(table: Table, form: str) -> str:
+    if form == "json":
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        return json.dumps(rows, ensure_ascii=False, indent=2, default=str)
+    if form == "csv":
+        output = io.StringIO()
+        writer = csv.writer(output, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
+        return output.getvalue().rstrip("\n")
+    return _render_table(table)
+
+
+def _csv_cell(value: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return value
+
+
+def _render_table(table: Table) -> str:
+    cells = [[_cell(value) for value in row] for row in table.rows]
+    widths = [
+        max(cell_len(text) for text in column) for column in zip(table.columns, *cells, strict=True)
+    ]
+    rule = ["-" * width for width in widths]
+    lines = [
+        "  ".join(map(set_cell_size, row, widths)).rstrip() for row in [table.columns, rule, *cells]
+    ]
+    lines.append(f"({len(table.rows)} row{'' if len(table.rows) == 1 else 's'})")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else one_line(value)
+    return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 1] + "…"

@@ -1,0 +1,110 @@
+"""`newsbeat inspect FILE_OR_URL`: what our parsers make of a page."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flows.inspection import inspect_bytes
+from flows.polite import PoliteFetcher
+from models.answers import Accept
+from models.errors import ConfigError, NewsbeatError
+from models.harmless import one_line, printable
+from models.records import Fetched, HttpRules, Source
+from tasks.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The bytes to look at, and where they came from."""
+
+    body: bytes
+    url: str
+    content_type: str | None
+
+
+def look_at(
+    settings: Settings,
+    target: str,
+    *,
+    kind: str,
+    base_url: str | None = None,
+    content_type: str | None = None,
+    agent: str | None = None,
+    url: str | None = None,
+) -> dict[str, Any]:
+    """Return what the parser of `kind` makes of a file or an address, JSON-ready.
+
+    Raises
+    ------
+    FetchError
+        If the address cannot be had.
+    ParseError
+        If the page is not what `kind` says.
+    ConfigError
+        If there is no such file.
+    """
+    page = _fetch(settings, target, kind) if "://" in target else _read(target)
+    return inspect_bytes(
+        page.body,
+        kind=kind,
+        base_url=base_url or page.url,
+        content_type=content_type or page.content_type,
+        agent=agent or settings.agent.name,
+        url=url,
+        now=settings.clock.now(),
+    )
+
+
+def _read(target: str) -> _Target:
+    path = Path(target)
+    try:
+        return _Target(path.read_bytes(), path.resolve().as_uri(), None)
+    except OSError as error:
+        raise ConfigError(
+            target, "", None, f"not readable as a file ({error.strerror}); an address has ://"
+        ) from error
+
+
+def _fetch(settings: Settings, target: str, kind: str) -> _Target:
+    accept: Accept = "page" if kind in ("article", "telegram") else "listing"
+    if kind == "robots":
+        accept = "robots"
+    fetched = asyncio.run(_fetch_one(settings, target, accept))
+    return _Target(fetched.body, fetched.final_url, fetched.content_type)
+
+
+async def _fetch_one(settings: Settings, url: str, accept: Accept) -> Fetched:
+    # People look at pages of their own machine too: this is their own hand, not a stranger's.
+    probe = Source("inspect", "inspect", url, http=HttpRules(allow_private=True))
+    async with PoliteFetcher(settings) as fetcher:
+        answer = await fetcher.fetch(url, probe, accept=accept)
+    if not isinstance(answer, Fetched):
+        raise NewsbeatError(f"{url}: answered 304 to a first request")
+    return answer
+
+
+def render_findings(kind: str, findings: dict[str, Any]) -> str:
+    """Return the findings as text for people: facts first, then entries or text, then warnings."""
+    lines = [
+        f"{name.replace('_', ' ')}: {one_line(value)}"
+        for name, value in findings.items()
+        if name not in ("entries", "links", "text", "warnings", "features", "children")
+        and value not in (None, "", [])
+    ]
+    rows = findings.get("entries") or findings.get("links") or []
+    if rows:
+        lines.append(f"{len(rows)} {'links' if 'links' in findings else 'entries'}:")
+    for row in rows:
+        lines.append(f"  {one_line(row.get('published_at') or 'undated'):25}  {_title(row)}")
+        lines.append(f"  {'':25}  {one_line(row.get('url'))}")
+    if findings.get("text"):
+        lines += ["", printable(findings["text"])]
+    lines += [f"warning: {one_line(warning)}" for warning in findings.get("warnings", [])]
+    return "\n".join(lines) or f"nothing found as {kind}"
+
+
+def _title(row: dict[str, Any]) -> str:
+    return one_line(row.get("title") or "(no title)")
