@@ -7,6 +7,7 @@ are answered in both cases, and no other: only those that read.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +19,7 @@ import duckdb
 from models.errors import WarehouseError
 from models.records import SourceStatus
 from tasks.duck import status
-from tasks.duck.database import connect, explain, explained, literal, load_quack
+from tasks.duck.database import connect, explained, find_failure, literal, load_quack
 from tasks.duck.endpoint import READ_ONLY_MACRO, Endpoint, read_endpoint
 from tasks.duck.lease import Holder, read_holder
 from tasks.duck.rows import utc_row
@@ -90,7 +91,7 @@ class WarehouseReader:
             columns = tuple(str(column[0]) for column in answer.description or [])
             return Table(columns, tuple(utc_row(row) for row in answer.fetchall()))
         except duckdb.Error as error:
-            raise self._explained(sql, error) from error
+            raise self._explained(error) from error
 
     def read_status(self, now: datetime) -> list[SourceStatus]:
         """Return how every source fares at `now`."""
@@ -109,29 +110,28 @@ class WarehouseReader:
 
     def _refuse_writing(self, sql: str) -> None:
         """Refuse what the endpoint would refuse, with more words than it has."""
-        question = f"SELECT newsbeat_reads_only('', {literal(sql)})"
-        if self._judge.execute(question).fetchall() == [(True,)]:
-            return
         try:
             statements = self._judge.extract_statements(sql)
         except duckdb.Error as error:
-            raise self._explained(sql, error) from error
+            raise self._explained(error) from error
         if len(statements) != 1:
             raise self._error(f"one statement at a time, not {len(statements)}")
-        kind = statements[0].type.name.replace("_", " ")
-        raise self._error(f"this statement ({kind}) does more than read the warehouse")
+        question = f"SELECT newsbeat_reads_only('', {literal(sql)})"
+        if self._judge.execute(question).fetchall() != [(True,)]:
+            kind = statements[0].type.name.replace("_", " ")
+            raise self._error(f"only statements that read are answered, and this {kind} does more")
 
-    def _explained(self, sql: str, error: duckdb.Error) -> WarehouseError:
-        text = _without_wrapping(str(error), sql)
-        if self.endpoint is not None and ("connect to server" in text or "Failed to send" in text):
+    def _explained(self, error: duckdb.Error) -> WarehouseError:
+        text = _without_wrapping(str(error))
+        if self.endpoint is not None and "Failed to send message" in text:
             return self._error("the worker that answers queries has stopped", "Ask again")
-        reason, way_out = explain(text)
-        if way_out.startswith("`newsbeat doctor`"):
+        failure = find_failure(text)
+        if failure is None:
             return self._error(text)
-        return self._error(reason, way_out)
+        return self._error(*failure)
 
     def _error(self, reason: str, way_out: str = "") -> WarehouseError:
-        hint = way_out or 'Tables and views: `newsbeat sql "SHOW TABLES"`; examples: docs/sql.md'
+        hint = way_out or 'See `newsbeat sql "SHOW TABLES"`, and the examples in docs/sql.md'
         return WarehouseError(str(self.settings.database), reason, hint)
 
 
@@ -224,13 +224,16 @@ def _remote(endpoint: Endpoint, sql: str) -> str:
     )
 
 
-def _without_wrapping(message: str, sql: str) -> str:
-    """Return an error about the statement, without what it was wrapped in on its way.
+def _without_wrapping(message: str) -> str:
+    r"""Return what is wrong with a statement, in one line.
 
-    The live endpoint's error ends with a pointer into the wrapping, which holds the token.
+    Left out are the kind of error, the pointer into the statement, and what the
+    statement was wrapped in on its way to the endpoint, which holds the token.
+
+    Examples
+    --------
+    >>> _without_wrapping("Catalog Error: Table x does not exist!\nDid you mean y?\n\nLINE 1: x")
+    'Table x does not exist; did you mean y'
     """
-    text = message.partition("LINE 1: FROM quack_query")[0]
-    for prefix in ("Invalid Input Error: ", "IO Error: "):
-        text = text.removeprefix(prefix)
-    first, _, _ = text.strip().partition("\n\n")
-    return first.strip() or sql
+    text = re.sub(r"^(?:[A-Z][A-Za-z-]* )+Error: ", "", message.partition("\n\nLINE 1:")[0])
+    return " ".join(text.split()).replace("! Did you", "; did you").rstrip(".!?")

@@ -155,15 +155,24 @@ FAILURES = (
 def explain(message: str, path: str = "") -> tuple[str, str]:
     """Return what is wrong and the way out, for a message of DuckDB or the system.
 
+    Parameters
+    ----------
+    path
+        The file in question. It may hold any word, and must not decide.
+
     Examples
     --------
     >>> explain("IO Error: ... No space left on device")[0]
     'the disk is full, and nothing of this step was stored'
     """
-    # A path may hold any word; it must not decide.
-    bare = message.replace(path, "the file") if path else message
+    known = find_failure(message.replace(path, "the file") if path else message)
+    return known or (" ".join(message.split()), "`newsbeat doctor` checks the installation")
+
+
+def find_failure(message: str) -> tuple[str, str] | None:
+    """Return reason and way out of a failure that is known, None for any other."""
     for failure in FAILURES:
-        if found := re.search(failure.pattern, bare):
+        if found := re.search(failure.pattern, message):
             parts = found.groups()
             return failure.reason.format(*parts), failure.way_out.format(*parts)
-    return message.strip().partition("\n")[0], "`newsbeat doctor` checks the installation"
+    return None
