@@ -80,6 +80,7 @@ class Exchange:
             extensions={"timeout": timeouts},
         )
         if self._cookies is not None:
+            request.headers.encoding = "utf-8"  # cookies come in any characters, and go back so
             self._cookies.set_cookie_header(request)
         state = (self.target, request.headers.get("cookie", ""))
         if state in self._asked:

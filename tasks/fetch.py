@@ -66,6 +66,7 @@ _LASTING_TLS_REASONS = (
     "UNSUPPORTED_PROTOCOL",
     "WRONG_VERSION_NUMBER",
 )
+_NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Fetcher:
@@ -433,8 +434,9 @@ def _http_version(response: httpx.Response) -> str:
     return version.decode("ascii")
 
 
-# httpcore lets h2's errors through while a body is read, and the system's while it connects.
-_FAILURES = (httpx.HTTPError, httpx.StreamError, h2.exceptions.H2Error, OSError)
+# httpcore lets h2's errors through while a body is read, and the system's while it connects;
+# a ValueError is some library's surprise at what a server dared to send.
+_FAILURES = (httpx.HTTPError, httpx.StreamError, h2.exceptions.H2Error, OSError, ValueError)
 
 
 def _failure(exchange: Exchange, error: Exception, caps: FetchSettings) -> FetchError:
@@ -458,6 +460,8 @@ def _failure_reason(error: Exception, caps: FetchSettings) -> str:
             return f"silent for {caps.read_timeout_s:g} s"
         case httpx.ConnectError():
             return f"no connection ({said})"
+        case httpx.RemoteProtocolError() if "without sending a response" in said:
+            return "it hung up without an answer"
         case httpx.NetworkError():
             return f"the connection broke ({said})"
         case _:
@@ -465,9 +469,9 @@ def _failure_reason(error: Exception, caps: FetchSettings) -> str:
 
 
 def _tls_cause(error: BaseException) -> ssl.SSLError | None:
+    """Return the TLS error behind an error, if there is one."""
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLError):
-            return cause
+    # Behind every time-out on a TLS connection stands one that only says "not yet".
+    while isinstance(cause, _NOT_YET) or not (cause is None or isinstance(cause, ssl.SSLError)):
         cause = cause.__cause__ or cause.__context__
-    return None
+    return cause

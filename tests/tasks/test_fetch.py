@@ -160,7 +160,9 @@ async def test_a_kept_connection_that_died_is_replaced(site: Any, fetcher: Fetch
 
 async def test_a_server_that_hangs_up_at_once_is_asked_once(site: Any, fetcher: Fetcher) -> None:
     site.answers["/"] = [b""]
-    assert isinstance(await fail(fetcher, site.url()), TransientFetchError)
+    error = await fail(fetcher, site.url())
+    assert isinstance(error, TransientFetchError)
+    assert error.reason == "it hung up without an answer"
     assert len(site.requests) == 1
 
 
@@ -489,6 +491,14 @@ async def test_a_cookie_set_on_the_way_comes_back_and_is_then_forgotten(
     assert "cookie" not in site.requests[3].headers
 
 
+async def test_a_cookie_in_any_characters_comes_back(site: Any, fetcher: Fetcher) -> None:
+    head = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\nSet-Cookie: a=я\r\n\r\n"
+    site.answers["/a"] = [head.encode()]
+    site.add("/b", PAGE)
+    await read(fetcher, site.url("/a"))
+    assert site.requests[1].headers["cookie"] == "a=я".encode().decode("latin-1")
+
+
 async def test_a_cookie_stays_with_the_host_that_set_it(
     site: Any, other_site: Any, fetcher: Fetcher
 ) -> None:
@@ -796,6 +806,15 @@ async def test_a_certificate_that_does_not_fit_is_permanent_and_named(
         error = await fail(fetcher, site.url(host=host))
     assert isinstance(error, PermanentFetchError)
     assert words in error.reason
+
+
+async def test_silence_on_a_tls_connection_is_silence(make_site: Any, tmp_path: Path) -> None:
+    server, pem = make_certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=str(pem))
+    settings = make_settings(read_timeout_s=0.2)
+    async with make_site(server) as site, Fetcher(settings, tls=trust) as fetcher:
+        site.answers["/"] = [30.0]
+        assert (await fail(fetcher, site.url(host="localhost"))).reason == "silent for 0.2 s"
 
 
 async def test_a_handshake_that_cannot_work_is_permanent_and_named(fetcher: Fetcher) -> None:
