@@ -70,10 +70,11 @@ _CANDIDATES = [
 _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
 _PROLOG = re.compile(rb"<\?xml\b[^>]{0,200}?\bencoding\s*=\s*[\"']\s*([\w.:+-]+)", re.IGNORECASE)
 _META = re.compile(rb"<meta\b[^>]{0,400}?\bcharset\s*=\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
-_NON_TEXT = re.compile(rb"<(script|style)\b.*?</\1|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-_FOREIGN = re.compile(rb"[^\n<>]{0,40}[\x80-\xff][^\n<>]{0,200}")
+_NON_TEXT = re.compile(
+    rb"<script\b.*?</script|<style\b.*?</style|<[^<>]*>", re.DOTALL | re.IGNORECASE
+)
 _HEAD_BYTES = 4096
-_SAMPLE_BYTES = 6000
+_SEARCHED_BYTES, _SAMPLE_BYTES = 400_000, 6000
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +231,25 @@ def python_encoding(label: str) -> str | None:
 
 
 def _by_statistics(body: bytes) -> Decoded:
-    sample = b"\n".join(_FOREIGN.findall(_NON_TEXT.sub(b"\n", body[:400_000])))[:_SAMPLE_BYTES]
-    best = from_bytes(sample, cp_isolation=_CANDIDATES, preemptive_behaviour=False).best()
+    best = from_bytes(_sample(body), cp_isolation=_CANDIDATES, preemptive_behaviour=False).best()
     encoding = python_encoding(best.encoding) if best else None
     if encoding is None:
-        return Decoded(
-            body.decode("utf-8", "replace"), "utf-8", "default", ("the encoding is not known",)
-        )
+        text = body.decode("utf-8", "replace")
+        return Decoded(text, "utf-8", "default", ("the encoding is not known",))
     text = body.decode(encoding, "replace")
     return Decoded(text, encoding, "statistics", (f"no encoding declared; read as {encoding}",))
+
+
+def _sample(body: bytes) -> bytes:
+    """Return pieces of text with foreign letters, each whole: half a letter misleads."""
+    pieces, n_bytes = [], 0
+    for piece in _NON_TEXT.split(body[:_SEARCHED_BYTES]):
+        if piece and not piece.isascii():
+            pieces.append(piece.strip())
+            n_bytes += len(piece)
+        if n_bytes > _SAMPLE_BYTES:
+            break
+    return b" ".join(pieces)
 
 
 def _broken(encoding: str, count: int | None = None) -> str:

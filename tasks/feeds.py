@@ -470,7 +470,8 @@ def _json_entry(item: dict[str, Any], url: str, dates: DateReader) -> Entry:
 
     published, updated = dates.read(said("date_published")), dates.read(said("date_modified"))
     moment = published or updated
-    people = item.get("authors") or [item.get("author")]
+    stated = item.get("authors")
+    people = stated if isinstance(stated, list) else [item.get("author")]
     names = [person.get("name") for person in people if isinstance(person, dict)]
     return Entry(
         url=_address(said("url", "external_url"), url),
@@ -489,27 +490,30 @@ def _json_entry(item: dict[str, Any], url: str, dates: DateReader) -> Entry:
 
 
 def _read_tolerantly(text: str, url: str, dates: DateReader) -> Listing | None:
-    parsed = feedparser.parse(
-        io.BytesIO(text.encode("utf-8", "replace")),
-        response_headers={
-            "content-type": "application/xml; charset=utf-8",
-            "content-location": url,
-        },
-        sanitize_html=False,
-        resolve_relative_uris=False,
-    )
+    try:
+        parsed = feedparser.parse(
+            io.BytesIO(text.encode("utf-8", "replace")),
+            response_headers={
+                "content-type": "application/xml; charset=utf-8",
+                "content-location": url,
+            },
+            sanitize_html=False,
+            resolve_relative_uris=False,
+        )
+    except Exception:  # noqa: BLE001 - it breaks on some of the very feeds it is here for
+        return None
     if not parsed.get("version") and not parsed.entries:
         return None
     version = re.sub(r"^(rss|atom)(\d)(\d*)$", r"\1 \2.\3", parsed.get("version") or "feed")
     return Listing(
         format=version,
-        entries=tuple(_tolerant_entry(entry, url, dates) for entry in parsed.entries),
+        entries=tuple(_tolerant_entry(dict(entry), url, dates) for entry in parsed.entries),
         title=plain_title(parsed.feed.get("title", "")) or None,
         warnings=("read by the tolerant parser",),
     )
 
 
-def _tolerant_entry(entry: Any, url: str, dates: DateReader) -> Entry:
+def _tolerant_entry(entry: dict[str, Any], url: str, dates: DateReader) -> Entry:
     published, updated = dates.read(entry.get("published")), dates.read(entry.get("updated"))
     moment = published or updated
     return Entry(

@@ -249,7 +249,11 @@ def _anchors_at(node: LexborNode) -> list[LexborNode]:
 
 @lru_cache(maxsize=4096)
 def _registered_domain_of_host(host: str) -> str:
-    return _domains(host).top_domain_under_public_suffix or host
+    found = _domains(host).top_domain_under_public_suffix
+    if found or ":" in host or host.replace(".", "").isdigit():
+        return found or host
+    # A suffix that the list does not know counts as one label, as the list itself rules.
+    return ".".join(host.split(".")[-2:])
 
 
 def registered_domain(url: str) -> str:
@@ -370,7 +374,8 @@ def _address_score(path: str, query: str) -> int:
     last = _EXTENSION.sub("", segments[-1]) if segments else ""
     n_words = sum(1 for part in _SLUG_PART.split(last) if part)
     score = 0
-    if any(_HUB_SEGMENT.fullmatch(_EXTENSION.sub("", part)) for part in segments):
+    has_query_id = _QUERY_ID.search(query) is not None
+    if not has_query_id and any(_is_hub(part) for part in segments):
         score -= 3
     if _SERVICE_WORD.search(last):
         score -= 3
@@ -378,7 +383,7 @@ def _address_score(path: str, query: str) -> int:
         score -= 2
     if _DATE_IN_PATH.search(path):
         score += 2
-    if _LONG_NUMBER.search(path) or _QUERY_ID.search(query):
+    if _LONG_NUMBER.search(path) or has_query_id:
         score += 2
     elif _NUMBER.search(last):
         score += 1
@@ -386,6 +391,10 @@ def _address_score(path: str, query: str) -> int:
     if segments and len(segments[-1]) > len(last):
         score += 1
     return score
+
+
+def _is_hub(segment: str) -> bool:
+    return _HUB_SEGMENT.fullmatch(_EXTENSION.sub("", segment)) is not None
 
 
 def _title_score(title: str) -> int:

@@ -1,0 +1,412 @@
+import tarfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.errors import ParseError
+from models.records import Entry, Listing
+from tasks.feeds import parse_feed
+
+NOW = datetime(2024, 5, 7, 12, 0, tzinfo=UTC)
+URL = "https://news.example/feeds/all.xml"
+SAMPLES = Path(__file__).parents[1] / "samples"
+COLLECTION = Path(__file__).parents[2].parent / "shared" / "data" / "C_feeds"
+
+
+def parse(body: bytes | str, content_type: str | None = None, timezone: str = "UTC") -> Listing:
+    raw = body.encode() if isinstance(body, str) else body
+    return parse_feed(raw, url=URL, content_type=content_type, timezone=timezone, now=NOW)
+
+
+def rss(items: str, prolog: str = "", channel: str = "", attributes: str = "") -> str:
+    return (
+        f"{prolog}<rss version='2.0' {attributes}><channel><title>News</title>{channel}{items}"
+        "</channel></rss>"
+    )
+
+
+def item(inner: str = "", title: str = "Rain ends", link: str = "https://news.example/1") -> str:
+    return f"<item><title>{title}</title><link>{link}</link>{inner}</item>"
+
+
+def only(listing: Listing) -> Entry:
+    (entry,) = listing.entries
+    return entry
+
+
+def test_rss_is_read() -> None:
+    listing = parse((SAMPLES / "feed.rss.xml").read_bytes(), timezone="Europe/Moscow")
+    assert (listing.format, listing.title, listing.ttl_s) == ("rss 2.0", "Вести города", 900.0)
+    first, second = listing.entries
+    assert first == Entry(
+        url="https://vesti.example/news/101?from=main",
+        title="Мост открыт & проверен",
+        guid="vesti-101",
+        published_at=datetime(2024, 5, 6, 9, 30, tzinfo=UTC),
+        published_precision="instant",
+        published_basis="pubDate",
+        summary="Движение пущено утром. Очередей нет.",
+        authors=("Ирина Примерова",),
+    )
+    assert second.url == "https://vesti.example/news/100"
+    assert second.published_at == datetime(2024, 5, 6, 8, 5, tzinfo=UTC)
+    assert second.published_precision == "minute"
+    assert listing.warnings == ()
+
+
+def test_atom_is_read() -> None:
+    listing = parse((SAMPLES / "feed.atom.xml").read_bytes())
+    assert (listing.format, listing.title) == ("atom 1.0", "Beispielblatt")
+    first, second = listing.entries
+    assert first == Entry(
+        url="https://blatt.example/stadt/bruecke-2024",
+        title="Brücke <neu> eröffnet",
+        guid="tag:blatt.example,2024:1",
+        published_at=datetime(2024, 5, 6, 6, 0, tzinfo=UTC),
+        published_precision="instant",
+        published_basis="published",
+        updated_at=datetime(2024, 5, 6, 7, 15, tzinfo=UTC),
+        summary="Der Verkehr rollt.",
+        authors=("Erika Beispiel",),
+    )
+    assert second.title == "Markt wieder offen"
+    assert second.published_basis == "updated"
+    assert second.authors == ("Redaktion",)
+
+
+def test_rdf_is_read() -> None:
+    listing = parse(
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
+        " xmlns='http://purl.org/rss/1.0/' xmlns:dc='http://purl.org/dc/elements/1.1/'>"
+        "<channel rdf:about='https://news.example/'><title>News</title></channel>"
+        "<item rdf:about='https://news.example/1'><title>Rain</title>"
+        "<link>https://news.example/1</link><dc:date>2024-05-06</dc:date></item></rdf:RDF>"
+    )
+    assert listing.format == "rss 1.0"
+    assert only(listing).published_precision == "day"
+
+
+def test_json_feed_is_read() -> None:
+    listing = parse(
+        '{"version": "https://jsonfeed.org/version/1.1", "title": "News", "items": [{"id": 7,'
+        '"url": "/7", "title": "Rain", "content_html": "<p>It <b>ends</b>.</p>",'
+        '"date_published": "2024-05-06T10:00:00+02:00", "authors": [{"name": "A"}]}]}'
+    )
+    entry = only(listing)
+    assert listing.format == "json feed 1.1"
+    assert (entry.url, entry.guid, entry.summary) == ("https://news.example/7", "7", "It ends.")
+    assert entry.published_at == datetime(2024, 5, 6, 8, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        pytest.param("<![CDATA[R&uuml;ckblick]]>", "Rückblick", id="entity in CDATA, bug 38"),
+        pytest.param("guide to &lt;head&gt; elements", "guide to <head> elements", id="bug 39"),
+        pytest.param("A &lt;b&gt;big&lt;/b&gt; day", "A big day", id="escaped markup"),
+        pytest.param("A <b>big</b> day", "A big day", id="markup not escaped"),
+        pytest.param("AT&T and R&D", "AT&T and R&D", id="bare ampersands"),
+        pytest.param("AT&amp;amp;T", "AT&T", id="escaped twice"),
+        pytest.param("Over&nbsp;&hellip; &mdash; now", "Over … — now", id="undeclared entities"),
+        pytest.param("  over\n  two lines ", "over two lines", id="white space"),
+        pytest.param("1 &lt; 2", "1 < 2", id="less than"),
+    ],
+)
+def test_title_becomes_plain_text(written: str, title: str) -> None:
+    assert only(parse(rss(item(title=written)))).title == title
+
+
+@pytest.mark.parametrize(
+    ("link", "url"),
+    [
+        pytest.param("/a/1", "https://news.example/a/1", id="relative"),
+        pytest.param("https://other.example/a", "https://other.example/a", id="absolute, bug 47"),
+        pytest.param("\n https://news.example/a\n", "https://news.example/a", id="spaces"),
+        pytest.param(
+            "<![CDATA[https://news.example/?a=1&b=2]]>", "https://news.example/?a=1&b=2", id="CDATA"
+        ),
+        pytest.param("//cdn.example/a", "https://cdn.example/a", id="no scheme"),
+    ],
+)
+def test_link_becomes_absolute(link: str, url: str) -> None:
+    assert only(parse(rss(item(link=link)))).url == url
+
+
+def test_atom_link_that_is_absolute_is_left_alone() -> None:  # bug 47
+    feed = (
+        "<feed xmlns='http://www.w3.org/2005/Atom' xml:base='https://news.example/sub/'><entry>"
+        "<id>1</id><title>T</title><link rel='self' href='/no'/><link rel='alternate'"
+        " href='https://news.example/yes'/></entry></feed>"
+    )
+    assert only(parse(feed)).url == "https://news.example/yes"
+
+
+def test_relative_atom_link_is_resolved_by_its_bases() -> None:
+    feed = (
+        "<feed xmlns='http://www.w3.org/2005/Atom' xml:base='/sub/'>"
+        "<entry xml:base='deep/'><title>T</title><link href='a'/></entry></feed>"
+    )
+    assert only(parse(feed)).url == "https://news.example/sub/deep/a"
+
+
+def test_guid_stands_in_for_a_link_only_if_it_is_one() -> None:
+    feed = rss(
+        "<item><title>A</title><guid>https://news.example/a</guid></item>"
+        "<item><title>B</title><guid isPermaLink='false'>https://news.example/b</guid></item>"
+        "<item><title>C</title><guid>c</guid></item>"
+    )
+    listing = parse(feed)
+    assert [entry.title for entry in listing.entries] == ["A"]
+    assert "2 entries have no address" in listing.warnings
+
+
+def dated(written: str, timezone: str = "UTC") -> Listing:
+    return parse(rss(item(f"<pubDate>{written}</pubDate>")), timezone=timezone)
+
+
+def test_two_digit_year_is_of_this_century() -> None:  # bug 2
+    entry = only(dated("Thu, 03 Sep 15 00:01:01 +0200"))
+    assert entry.published_at == datetime(2015, 9, 2, 22, 1, 1, tzinfo=UTC)
+
+
+def test_month_before_day_is_understood() -> None:  # bug 3
+    entry = only(dated("Mon, May 25 2020 04:45:26 +0000"))
+    assert entry.published_at == datetime(2020, 5, 25, 4, 45, 26, tzinfo=UTC)
+
+
+def test_date_without_a_zone_is_read_in_the_sources_zone() -> None:
+    entry = only(dated("2024-05-06 12:30:00", timezone="Asia/Shanghai"))
+    assert entry.published_at == datetime(2024, 5, 6, 4, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("year", ["1246", "1970", "2099"])
+def test_absurd_date_is_refused_with_a_warning(year: str) -> None:
+    listing = dated(f"{year}-05-06T00:00:00Z")
+    assert only(listing).published_at is None
+    assert "1 dates are" in listing.warnings[0]
+
+
+def test_unreadable_date_is_told() -> None:
+    assert dated("next Tuesday").warnings == ("1 dates are not readable, such as 'next Tuesday'",)
+
+
+def test_future_date_is_kept_as_declared() -> None:
+    assert only(dated("2024-05-08T12:00:00Z")).published_at == NOW + timedelta(days=1)
+
+
+def test_midnight_on_every_entry_means_days() -> None:
+    items = "".join(
+        item(f"<pubDate>Mon, 0{day} May 2024 00:00:00 GMT</pubDate>", link=f"/{day}")
+        for day in (1, 2, 3)
+    )
+    assert {entry.published_precision for entry in parse(rss(items)).entries} == {"day"}
+
+
+def test_update_time_stamped_by_the_server_is_left_out() -> None:
+    entries = "".join(
+        f"<entry><title>T</title><link href='/{n}'/><updated>2024-05-07T11:59:00Z</updated></entry>"
+        for n in range(3)
+    )
+    listing = parse(f"<feed xmlns='http://www.w3.org/2005/Atom'>{entries}</feed>")
+    assert {(entry.updated_at, entry.published_at) for entry in listing.entries} == {(None, None)}
+
+
+RUSSIAN = "Дождь прекратился к вечеру, сообщили синоптики"
+
+
+@pytest.mark.parametrize(
+    ("prolog", "encoding", "content_type"),
+    [
+        pytest.param("<?xml version='1.0' encoding='windows-1251'?>", "cp1251", None, id="bug 26"),
+        pytest.param(
+            "\n\n<?xml version='1.0' encoding='windows-1251'?>", "cp1251", None, id="bug 28"
+        ),
+        pytest.param("<?xml version='1.0' encoding='windows-1251'?>", "utf-8", None, id="bug 28 b"),
+        pytest.param("<?xml version='1.0' encoding='koi8-r'?>", "koi8-r", "text/xml", id="bug 29"),
+        pytest.param(
+            "<?xml version='1.0'?>", "utf-8-sig", "text/xml; charset=us-ascii", id="bug 31"
+        ),
+        pytest.param(
+            "<?xml version='1.0' encoding='utf-8'?>",
+            "cp1251",
+            "text/xml; charset=windows-1251",
+            id="header",
+        ),
+        pytest.param("<?xml version='1.0' encoding='utf-16'?>", "utf-16", None, id="utf-16"),
+    ],
+)
+def test_cyrillic_survives(prolog: str, encoding: str, content_type: str | None) -> None:
+    body = rss(item(f"<description>{RUSSIAN}</description>", title=RUSSIAN), prolog)
+    entry = only(parse(body.encode(encoding), content_type))
+    assert (entry.title, entry.summary) == (RUSSIAN, RUSSIAN)
+
+
+def test_latin1_declared_twice_is_honoured() -> None:  # bug 30
+    body = rss(item(title="Café"), "<?xml version='1.0' encoding='ISO-8859-1'?>").encode("latin-1")
+    assert only(parse(body, "application/xml; charset=ISO-8859-1")).title == "Café"
+
+
+def test_lines_before_the_prolog_are_tolerated() -> None:  # bug 32
+    assert only(parse(rss(item(), "\n \n<?xml version='1.0'?>"))).title == "Rain ends"
+
+
+def test_text_before_the_prolog_is_tolerated_with_a_warning() -> None:
+    listing = parse(rss(item(), "<br />\n<b>Warning</b>: cache\n<?xml version='1.0'?>"))
+    assert only(listing).title == "Rain ends"
+    assert "before the document" in listing.warnings[0]
+
+
+def test_nul_bytes_are_dropped_and_counted() -> None:  # bug 33
+    listing = parse(rss(item(title="Rain\x00 en\x0bds")))
+    assert only(listing).title == "Rain ends"
+    assert listing.warnings == ("2 control characters dropped",)
+
+
+def test_prefix_nobody_declared_does_not_lose_the_feed() -> None:  # bug 34
+    listing = parse(rss(item("<media:thumbnail url='x'/><dc:creator>A</dc:creator>") + item()))
+    assert len(listing.entries) == 2
+    assert listing.entries[0].authors == ("A",)
+
+
+def test_text_after_the_root_is_passed_over_with_a_warning() -> None:  # bug 35
+    listing = parse(rss(item()) + "<br/><b>Warning</b>: something at line 3")
+    assert only(listing).title == "Rain ends"
+    assert "not well-formed" in listing.warnings[0]
+
+
+def test_feed_cut_short_gives_what_came() -> None:
+    whole = rss(item(link="/1") + item(link="/2") + item(link="/3"))
+    listing = parse(whole[: whole.index("/3")])
+    assert [entry.url for entry in listing.entries][:2] == [
+        "https://news.example/1",
+        "https://news.example/2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "the answer is empty"),
+        (b" \n\xef\xbb\xbf", "the answer is empty"),
+        (b"<!DOCTYPE html><html><body>Sorry</body></html>", "an HTML page instead of a feed"),
+        (b"<?xml version='1.0'?>\n<!-- x --><html xmlns='x'/>", "an HTML page instead of a feed"),
+        (b'{"error": "limit"}', "JSON, but no JSON Feed"),
+        (b"Too many requests", "no XML in it"),
+        (b"<opml><body/></opml>", "no feed: the root element is <opml>"),
+    ],
+)
+def test_what_is_no_feed_is_named(body: bytes, reason: str) -> None:  # bug 40
+    with pytest.raises(ParseError) as caught:
+        parse(body)
+    assert caught.value.reason == reason
+
+
+def test_feed_without_entries_is_empty_and_not_an_error() -> None:
+    assert parse(rss("")).entries == ()
+
+
+def test_thousands_of_ordinary_entities_are_no_bomb() -> None:  # bug 42
+    doctype = "<!DOCTYPE rss [<!ENTITY dash '&#8212;'><!ENTITY co 'Example &amp; Co'>]>"
+    listing = parse(rss(item(title="&dash;&co; " * 3000), doctype))
+    assert (only(listing).title or "").startswith("—Example & Co —Example")
+
+
+def bomb(levels: int = 12) -> str:
+    lines = "".join(f"<!ENTITY l{n} '{f'&l{n - 1};' * 10}'>" for n in range(1, levels))
+    return f"<!DOCTYPE rss [<!ENTITY l0 'lol'>{lines}]>"
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        pytest.param(bomb(), id="billion laughs"),
+        pytest.param(f"<!DOCTYPE rss [<!ENTITY l11 '{'A' * 50_000}'>]>", id="quadratic"),
+    ],
+)
+def test_entity_bomb_is_refused_at_once(doctype: str) -> None:
+    with pytest.raises(ParseError, match="bomb"):
+        parse(rss(item(title="&l11;" * 200), doctype))
+
+
+def test_entity_that_holds_itself_is_inert() -> None:
+    doctype = "<!DOCTYPE rss [<!ENTITY a 'x&b;'><!ENTITY b 'y&a;'>]>"
+    assert only(parse(rss(item(title="&a;"), doctype))).title
+
+
+def test_external_entities_are_never_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    doctype = (
+        f"<!DOCTYPE rss SYSTEM 'http://127.0.0.1:9/x.dtd' [<!ENTITY x SYSTEM '{secret.as_uri()}'>"
+        "<!ENTITY % p SYSTEM 'http://127.0.0.1:9/p'> %p;]>"
+    )
+    assert "secret" not in (only(parse(rss(item(title="a &x; b"), doctype))).title or "")
+
+
+def test_deep_nesting_is_survived() -> None:
+    parse(rss(item(f"<description>{'<a>' * 50_000}</description>")))
+
+
+@pytest.mark.parametrize(
+    ("channel", "ttl_s"),
+    [
+        ("<ttl>60</ttl>", 3600.0),
+        ("<ttl>soon</ttl>", None),
+        (
+            "<sy:updatePeriod>hourly</sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>",
+            900.0,
+        ),
+    ],
+)
+def test_publishers_hint_is_read(channel: str, ttl_s: float | None) -> None:
+    sy = "xmlns:sy='http://purl.org/rss/1.0/modules/syndication/'"
+    assert parse(rss(item(), channel=channel, attributes=sy)).ttl_s == ttl_s
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200), st.integers(0, 2000), st.integers(0, 30))
+def test_damaged_feeds_end_in_entries_or_in_our_error(noise: bytes, place: int, cut: int) -> None:
+    body = (SAMPLES / "feed.rss.xml").read_bytes()
+    damaged = body[:place] + noise + body[place + cut :]
+    try:
+        listing = parse(damaged)
+    except ParseError:
+        return
+    assert all(entry.url.startswith("http") for entry in listing.entries)
+
+
+def collected(archive: str) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(COLLECTION / "feeds" / archive, "r:xz") as files:
+        for member in files:
+            data = files.extractfile(member)
+            if data is not None and member.name.endswith((".xml", ".rss", ".atom")):
+                yield member.name, data.read()
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not COLLECTION.exists(), reason="the real collections are absent")
+@pytest.mark.parametrize(
+    ("archive", "least_share"),
+    [
+        ("feedparser.tar.xz", 0.99),
+        ("gofeed.tar.xz", 0.99),
+        ("feed-rs.tar.xz", 0.97),
+        ("rss-parser.tar.xz", 1.0),
+        ("wechat-feeds.tar.xz", 1.0),
+        ("feedvalidator.tar.xz", 0.8),
+    ],
+)
+def test_real_feeds_are_read_and_the_rest_refused(archive: str, least_share: float) -> None:
+    n_files = n_read = 0
+    for _, body in collected(archive):
+        n_files += 1
+        try:
+            parse(body)
+        except ParseError:
+            continue
+        n_read += 1
+    assert n_read / n_files >= least_share
