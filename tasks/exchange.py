@@ -263,9 +263,7 @@ class RateFloor:
         return is_fast
 
 
-def read_address(
-    url: str, text: str, base: str | None = None, status: int | None = None
-) -> str:
+def read_address(url: str, text: str, base: str | None = None, status: int | None = None) -> str:
     """Return `text` as an absolute http(s) address without fragment, spelled the standard way.
 
     Parameters
