@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -15,6 +15,7 @@ from uuid import UUID
 from flows.polite import PoliteFetcher
 from models.errors import ConfigError, NewsbeatError
 from models.records import PollResult, Source
+from tasks.catalogue import Catalogue
 from tasks.clock import Clock
 from tasks.extraction import ExtractionPool
 from tasks.pages import PageStore
@@ -39,8 +40,8 @@ class Collector:
     ----------
     settings
         All settings.
-    sources
-        The catalogue.
+    catalogue
+        The sources to watch.
     holder
         What holds the lease, for messages: ``"newsbeat worker"``.
 
@@ -50,11 +51,12 @@ class Collector:
         On entering, if another process is the writer, or the file cannot be used.
     """
 
-    def __init__(self, settings: Settings, sources: Sequence[Source], holder: str) -> None:
+    def __init__(self, settings: Settings, catalogue: Catalogue, holder: str) -> None:
         self.settings = settings
         self.holder = holder
         self.after_poll: AfterPoll | None = None
-        self.sources: dict[str, Source] = {source.source: source for source in sources}
+        self.catalogue = catalogue
+        self.sources = {source.source: source for source in catalogue.sources}
         self._stack = AsyncExitStack()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="warehouse")
 
@@ -67,10 +69,10 @@ class Collector:
         async with AsyncExitStack() as stack:
             self.warehouse: Warehouse = await self.write(Warehouse.open, self.settings, self.holder)
             stack.push_async_callback(self._close_warehouse)
-            self.pages = PageStore(self.settings)
+            self.pages = PageStore(self.settings, self.holder)
             stack.callback(self.pages.close)
             self.fetcher = await stack.enter_async_context(PoliteFetcher(self.settings))
-            self.extraction = await stack.enter_async_context(ExtractionPool(self.settings))
+            self.extraction = await stack.enter_async_context(ExtractionPool(self.settings.extract))
             self._stack = stack.pop_all()
         return self
 
@@ -100,12 +102,26 @@ class Collector:
         except KeyError:
             raise unknown_source(name, self.sources) from None
 
+    async def sync_catalogue(self) -> None:
+        """Bring the warehouse up to the catalogue, as the only writer there is.
+
+        Leases that a killed process left are void. Where entries of the catalogue could not
+        be read, nobody is taken for having left it: a slip of the pen must not stop a source.
+        """
+        await self.write(self.warehouse.release_leases)
+        await self.write(
+            self.warehouse.sync_sources,
+            self.catalogue.sources,
+            self.clock.now(),
+            is_complete=not self.catalogue.problems,
+        )
+
     async def _close_warehouse(self) -> None:
         await self.write(self.warehouse.close)
         self._writer.shutdown()
 
 
-def unknown_source(name: str, known: Sequence[str] | dict[str, Source]) -> ConfigError:
+def unknown_source(name: str, known: Iterable[str]) -> ConfigError:
     """Return the error for a source that is not in the catalogue, with near misses."""
     import difflib
 

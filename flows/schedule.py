@@ -52,7 +52,7 @@ class Scheduler:
         self,
         collector: Collector,
         orchestrator: Orchestrator,
-        on_created: Callable[[FlowRun], None],
+        on_created: Callable[[FlowRun], object],
     ) -> None:
         self.collector = collector
         self.orchestrator = orchestrator

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -45,10 +45,18 @@ class Supervisor:
         All settings; the worker inherits home and clock from them.
     say
         Called with one line for people at each step.
+    environ
+        Environment the worker starts from.
     """
 
-    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        say: Callable[[str], None],
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
         self.settings = settings
+        self._environ = environ
         self.server: RunningServer | None = None
         self.restarts = 0
         self._say = say
@@ -112,7 +120,7 @@ class Supervisor:
         assert self.server is not None
         command = [sys.executable, "-m", "flows.cli", "worker", "--parent", str(os.getpid())]
         environment = {
-            **os.environ,
+            **self._environ,
             **client_environment(self.settings, self.server.api_url),
             "NEWSBEAT_HOME": str(self.settings.home),
             "NEWSBEAT_CLOCK": self.settings.clock.spell(),

@@ -13,8 +13,9 @@ import itertools
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from typing import Any
 from uuid import UUID
@@ -32,6 +33,7 @@ from flows.publish import Publisher
 from flows.schedule import Scheduler
 from flows.worker_type import NewsbeatWorker
 from models.records import PollResult, Source
+from tasks.catalogue import Catalogue
 from tasks.orchestrator import Orchestrator
 from tasks.settings import Settings
 
@@ -117,11 +119,11 @@ class Worker:
         """Make pool, deployments and schedule ready; everything here may be repeated."""
         collector = self.collector
         sources = list(collector.sources.values())
-        await collector.write(collector.warehouse.release_leases)
-        await collector.write(collector.warehouse.sync_sources, sources, collector.clock.now())
+        await collector.sync_catalogue()
         await self.orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
         await deploy_sources(self.orchestrator, sources, on_deployed)
-        await pause_missing(self.orchestrator, sources)
+        if not collector.catalogue.problems:
+            await pause_missing(self.orchestrator, sources)
         collector.after_poll = self._after_poll
         set_current(collector)
         await self._beat()
@@ -138,6 +140,7 @@ class Worker:
                 group.create_task(self._every(worker.pause_s, self.scheduler.read_paused))
                 group.create_task(self._every(HEARTBEAT_S, self._beat))
                 group.create_task(self._every(PUBLISH_S, self.publisher.publish))
+                group.create_task(self._every(RETENTION_S, self._forget_old_pages))
         finally:
             await self._drain()
             set_current(None)
@@ -170,6 +173,11 @@ class Worker:
     async def _beat(self) -> None:
         await self.orchestrator.heartbeat(self.name, HEARTBEAT_S)
 
+    async def _forget_old_pages(self) -> None:
+        now = self.collector.clock.now()
+        for name in await asyncio.to_thread(self.collector.pages.delete_old, now):
+            logger.info("raw pages past retention deleted: %s", name)
+
     async def _dispatch(self) -> None:
         while True:
             run, late_s = await self.queue.next_due()
@@ -177,9 +185,9 @@ class Worker:
             self.lateness_s.append(late_s)
             task = asyncio.create_task(self._execute(run), name=run.name)
             self.running[run.id] = task
-            task.add_done_callback(lambda _task, run_id=run.id: self._done(run_id))
+            task.add_done_callback(partial(self._done, run.id))
 
-    def _done(self, run_id: UUID) -> None:
+    def _done(self, run_id: UUID, _task: asyncio.Task[None]) -> None:
         self.running.pop(run_id, None)
         self._places.release()
 
@@ -230,6 +238,7 @@ class Worker:
 
 HEARTBEAT_S = 30.0
 PUBLISH_S = 5.0
+RETENTION_S = 3600.0
 
 
 def due_wall(run: FlowRun) -> float:
@@ -240,7 +249,7 @@ def due_wall(run: FlowRun) -> float:
 
 async def run_worker(
     settings: Settings,
-    sources: Sequence[Source],
+    catalogue: Catalogue,
     on_ready: Callable[[Worker], None] = lambda _worker: None,
     on_deployed: Callable[[Source, bool], None] = lambda _source, _changed: None,
 ) -> None:
@@ -254,7 +263,7 @@ async def run_worker(
         If Prefect's server does not answer.
     """
     async with (
-        Collector(settings, sources, "newsbeat worker") as collector,
+        Collector(settings, catalogue, "newsbeat worker") as collector,
         Orchestrator(settings.prefect.work_pool) as orchestrator,
     ):
         await collector.write(collector.warehouse.serve)

@@ -42,7 +42,7 @@ class NewsbeatWorker(BaseWorker[BaseJobConfiguration, Any, BaseWorkerResult]):
             printer(f"left out: {problem}")
         await run_worker(
             settings,
-            catalogue.sources,
+            catalogue,
             on_ready=lambda worker: printer(f"Worker {worker.name!r} started!"),
         )
 

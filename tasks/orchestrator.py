@@ -174,8 +174,11 @@ class Orchestrator:
 
     async def set_paused(self, source: str, paused: bool) -> None:
         """Pause or resume a source's deployment."""
-        body = {"paused": paused}
-        await self.client.request("PATCH", f"/deployments/{self.deployment_ids[source]}", json=body)
+        deployment_id = self.deployment_ids[source]
+        if paused:
+            await self.client.pause_deployment(deployment_id)
+        else:
+            await self.client.resume_deployment(deployment_id)
 
     async def create_run(
         self, source: str, cycle: int, due_at: datetime, tags: Iterable[str] = ()

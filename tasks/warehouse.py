@@ -120,14 +120,25 @@ class Warehouse:
                 self._endpoint = serve_endpoint(self._connection, self.settings.folder, port)
             return self._endpoint
 
-    def sync_sources(self, sources: Sequence[Source], now: datetime) -> None:
+    def sync_sources(
+        self, sources: Sequence[Source], now: datetime, is_complete: bool = True
+    ) -> None:
         """Bring the tables ``sources`` and ``schedule`` up to the catalogue.
 
         New sources get a first poll, spread so that an import does not start as a burst.
         Those no longer in the catalogue are paused, and active again once back in it.
+
+        Parameters
+        ----------
+        sources
+            The catalogue.
+        now
+            The present.
+        is_complete
+            False where some of the catalogue could not be read: then nobody has left it.
         """
         with self._transaction() as connection:
-            schedules.sync_sources(connection, sources, now)
+            schedules.sync_sources(connection, sources, now, is_complete)
 
     def read_schedules(self) -> list[Schedule]:
         """Return the schedule of every source, the next due first."""

@@ -55,8 +55,7 @@ def _answer(reader: WarehouseReader, line: str, form: str) -> str:
 
 def _render(table: Table, form: str) -> str:
     if form == "json":
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        return json.dumps(rows, ensure_ascii=False, indent=2, default=str)
+        return json.dumps(table.to_dicts(), ensure_ascii=False, indent=2, default=str)
     if form == "csv":
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")

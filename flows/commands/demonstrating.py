@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.table import Table
 
+from flows.commands.reporting import read_report
 from flows.commands.running import Stopped, stopping_on_signals
 from flows.supervisor import Supervisor, running_supervisor
 from models.errors import ConfigError, NewsbeatError
 from tasks.clock import Clock
 from tasks.prefect_server import find_free_port, is_port_free, read_runs
-from tasks.replay.history import RecordedWeb, write_catalogue
+from tasks.replay.history import RecordedSource, RecordedWeb, write_catalogue
 from tasks.replay.recording import read_recording
 from tasks.replay.sample import sample_web
 from tasks.replay.server import serve_in_process
 from tasks.settings import PrefectSettings, Settings, read_settings
-from tasks.warehouse_reader import WarehouseReader, open_reader
+from tasks.tally import SourceTally, read_poll_ids, read_settled, read_tallies
+from tasks.warehouse_reader import open_reader
 
 MARK = ".newsbeat-demo"
 """File that says a folder is a demo's: only such a folder is wiped."""
@@ -30,6 +35,8 @@ MARK = ".newsbeat-demo"
 POLL_INTERVAL_S = 300.0
 SETTLE_TIMEOUT_S = 120.0
 LOOK_S = 1.0
+TABLE_WIDTH = 110
+"""Where nobody's terminal is asked, wide enough for every column."""
 
 SETTINGS = """\
 # Written by `newsbeat demo`. Everything here is on this machine.
@@ -85,7 +92,6 @@ class DemoOutcome:
     unrecorded_runs: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     worker_restarts: int = 0
-    faults: tuple[str, ...] = field(default=())
 
     @property
     def problems(self) -> list[str]:
@@ -100,7 +106,7 @@ class DemoOutcome:
                 found.append(f"{count.source}: left without a next poll")
         found += [f"{name}: not polled to the end" for name in self.unsettled]
         found += [f"{name}: ended, but is not in polls" for name in self.unrecorded_runs]
-        return [*found, *self.faults]
+        return found
 
     @property
     def is_good(self) -> bool:
@@ -115,24 +121,7 @@ class DemoOutcome:
             "speed": self.speed,
             "worker_restarts": self.worker_restarts,
             "problems": self.problems,
-            "sources": [
-                {
-                    "source": count.source,
-                    "kind": count.kind,
-                    "listed": count.listed,
-                    "articles": count.articles,
-                    "missing": list(count.missing),
-                    "twice": list(count.twice),
-                    "polls": count.polls,
-                    "empty_polls": count.empty_polls,
-                    "failed_polls": count.failed_polls,
-                    "mean_lag_s": count.mean_lag_s,
-                    "megabytes": count.megabytes,
-                    "possible_losses": count.possible_losses,
-                    "has_next_poll": count.has_next_poll,
-                }
-                for count in self.sources
-            ],
+            "sources": [asdict(count) for count in self.sources],
         }
 
 
@@ -176,7 +165,7 @@ def run_demo(
     hours = (minutes + 3.0) * speed / 60.0
     # Its clock starts when everything is up; until then the web does not move.
     web = read_recording(data, hours=hours) if data else sample_web(hours=hours)
-    supervisor = Supervisor(settings, say)
+    supervisor = Supervisor(settings, say, _plain_environment())
     try:
         with stopping_on_signals():
             outcome = _live_through(supervisor, web, minutes, speed, say, meddle, keep)
@@ -202,8 +191,16 @@ def _prepare(folder: Path) -> Settings:
     usual = PrefectSettings()
     port = usual.port if is_port_free(usual.host, usual.port) else find_free_port()
     (folder / "newsbeat.toml").write_text(SETTINGS.format(port=port), encoding="utf-8")
-    # The user's own environment is for the user's own newsbeat.
-    return read_settings(folder, environ={})
+    return read_settings(folder, _plain_environment())
+
+
+def _plain_environment() -> dict[str, str]:
+    """Return our environment without what is meant for the user's own newsbeat and Prefect."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("NEWSBEAT_", "PREFECT_"))
+    }
 
 
 def _live_through(
@@ -225,11 +222,13 @@ def _live_through(
         say(f"Prefect   {server.ui_url}   (every poll is a flow run; open one)")
         say(f'SQL       newsbeat sql --home {settings.home} "FROM source_health"')
         say(f"{speed:g} recorded seconds a second; collecting for {minutes:g} min …")
-        _collect(supervisor, clock, minutes, say, meddle)
+        _collect(supervisor, minutes, say, meddle)
         ended_at = clock.now()
         unsettled = _settle(supervisor, web, ended_at, say)
         outcome = _count(supervisor, web, ended_at, unsettled)
         _show(outcome, say)
+        say(f"look at it:  newsbeat status --home {settings.home}")
+        say(f'             newsbeat sql --home {settings.home} "FROM lag_by_source_day"')
         if keep:
             say(f"going on until Ctrl-C; look at {server.ui_url}")
             _keep_going(supervisor)
@@ -238,7 +237,6 @@ def _live_through(
 
 def _collect(
     supervisor: Supervisor,
-    clock: Clock,
     minutes: float,
     say: Callable[[str], None],
     meddle: Callable[[Supervisor], None],
@@ -251,22 +249,16 @@ def _collect(
         meddle(supervisor)
         if time.monotonic() >= next_line:
             next_line += 10
-            say(_progress_line(supervisor.settings, clock))
+            say(_progress_line(supervisor.settings))
 
 
-def _progress_line(settings: Settings, clock: Clock) -> str:
+def _progress_line(settings: Settings) -> str:
     try:
-        with open_reader(settings) as reader:
-            ((polls, articles, sources),) = reader.query(
-                "SELECT (SELECT count(*) FROM polls), (SELECT count(*) FROM articles),"
-                " (SELECT count(DISTINCT source) FROM polls)"
-            ).rows
+        report = read_report(settings)
     except NewsbeatError:
-        return f"{clock.now():%H:%M} recorded time: the worker is starting"
-    return (
-        f"{clock.now():%H:%M} recorded time: {articles} articles in {polls} polls"
-        f" of {sources} sources"
-    )
+        return f"{settings.clock.now():%H:%M}  the worker is starting"
+    polls = sum(row.n_polls for row in report.rows)
+    return f"{report.in_one_line()} in {polls} polls"
 
 
 def _settle(
@@ -282,19 +274,10 @@ def _settle(
         supervisor.watch()
         try:
             with open_reader(supervisor.settings) as reader:
-                missing = wanted - _settled(reader, ended_at)
+                missing = wanted - read_settled(reader, ended_at)
         except NewsbeatError:
             continue
     return tuple(sorted(missing))
-
-
-def _settled(reader: WarehouseReader, ended_at: datetime) -> set[str]:
-    rows = reader.query(
-        "SELECT DISTINCT source FROM polls WHERE outcome NOT IN ('failed', 'refused')"
-        f" AND started_at >= TIMESTAMPTZ '{ended_at.isoformat()}'"
-        " AND source NOT IN (SELECT source FROM pending_articles)"
-    ).rows
-    return {str(source) for (source,) in rows}
 
 
 def _count(
@@ -304,23 +287,19 @@ def _count(
     assert supervisor.server is not None
     runs = read_runs(supervisor.server.api_url)
     with open_reader(supervisor.settings) as reader:
-        stored = _stored_urls(reader)
-        figures = {str(row[0]): row[1:] for row in reader.query(_FIGURES).rows}
-        polls = {str(poll_id) for (poll_id,) in reader.query("SELECT poll_id FROM polls").rows}
+        tallies, poll_ids = read_tallies(reader), read_poll_ids(reader)
     waiting = {run.source for run in runs if not run.is_over}
-    counts = []
-    for source in web.history:
-        figure = figures.get(source.source)
-        first = figure[0] if figure else web.start
-        urls = {source.url_of(source.entries[at]) for at in source.listed(first, ended_at)}
-        counts.append(_count_source(source, urls, stored.get(source.source, {}), figure, waiting))
+    counts = [
+        _count_source(source, tallies.get(source.source), ended_at, source.source in waiting)
+        for source in web.history
+    ]
     return DemoOutcome(
         sources=tuple(counts),
         started_at=web.start,
         ended_at=ended_at,
         speed=supervisor.settings.clock.speed,
         unrecorded_runs=tuple(
-            run.name for run in runs if run.is_done and run.poll_id and run.poll_id not in polls
+            run.name for run in runs if run.is_done and run.poll_id and run.poll_id not in poll_ids
         ),
         unsettled=unsettled,
         worker_restarts=supervisor.restarts,
@@ -328,68 +307,45 @@ def _count(
 
 
 def _count_source(
-    source: Any,
-    urls: set[str],
-    stored: Mapping[str, int],
-    figure: tuple[Any, ...] | None,
-    waiting: set[str],
+    source: RecordedSource, tally: SourceTally | None, ended_at: datetime, has_next_poll: bool
 ) -> SourceCount:
-    _, polls, empty, failed, megabytes, losses, lag_s = figure or (None, 0, 0, 0, 0.0, 0, None)
+    """Compare what a source listed since the first look at it with what is stored of it."""
+    if tally is None:
+        return SourceCount(source.source, source.kind, 0, 0, (), (), 0, 0, 0, None, 0.0, 0, False)
+    listed = source.listed(tally.first_poll_at, ended_at)
+    urls = {source.url_of(source.entries[at]) for at in listed}
     return SourceCount(
         source=source.source,
         kind=source.kind,
         listed=len(urls),
-        articles=sum(stored.values()),
-        missing=tuple(sorted(urls - stored.keys())),
-        twice=tuple(sorted(url for url, times in stored.items() if times > 1)),
-        polls=polls,
-        empty_polls=empty,
-        failed_polls=failed,
-        mean_lag_s=None if lag_s is None else float(lag_s),
-        megabytes=float(megabytes),
-        possible_losses=losses,
-        has_next_poll=source.source in waiting,
+        articles=sum(tally.stored.values()),
+        missing=tuple(sorted(urls - tally.stored.keys())),
+        twice=tuple(sorted(url for url, times in tally.stored.items() if times > 1)),
+        polls=tally.polls,
+        empty_polls=tally.empty_polls,
+        failed_polls=tally.failed_polls,
+        mean_lag_s=tally.mean_lag_s,
+        megabytes=tally.megabytes,
+        possible_losses=tally.possible_losses,
+        has_next_poll=has_next_poll,
     )
 
 
-def _stored_urls(reader: WarehouseReader) -> dict[str, dict[str, int]]:
-    stored: dict[str, dict[str, int]] = {}
-    for source, url, times in reader.query(
-        "SELECT source, url, count(*) FROM articles GROUP BY ALL"
-    ).rows:
-        stored.setdefault(str(source), {})[str(url)] = int(times)
-    return stored
-
-
-_FIGURES = """
-SELECT source, min(started_at), count(*), count(*) FILTER (outcome IN ('empty', 'not_modified')),
-       count(*) FILTER (outcome IN ('failed', 'refused')),
-       sum(index_bytes + article_bytes) / 1e6, count(*) FILTER (possible_loss),
-       (SELECT avg(publication_lag_s) FROM articles AS a
-        WHERE a.source = p.source AND a.published_at >= min(p.started_at))
-FROM polls AS p GROUP BY source
-"""
-"""Figures of each source. The lag is that of what came out after the first look."""
-
-
 def _show(outcome: DemoOutcome, say: Callable[[str], None]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table(title=f"{outcome.started_at:%H:%M} to {outcome.ended_at:%H:%M} recorded time")
-    table.add_column("source")
-    table.add_column("kind")
-    for name in ("listed", "articles", "mean lag", "polls", "empty", "failed", "MB", "lost"):
-        table.add_column(name, justify="right")
+    table.add_column("source", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    for name in ("listed", "articles", "mean lag", "polls", "empty", "failed", "MB", "missing"):
+        table.add_column(name, justify="right", no_wrap=True)
     for count in outcome.sources:
         lag = "" if count.mean_lag_s is None else f"{count.mean_lag_s:.0f} s"
         cells = [count.source, count.kind, count.listed, count.articles, lag, count.polls]
         cells += [count.empty_polls, count.failed_polls, f"{count.megabytes:.2f}"]
         table.add_row(*map(str, cells), str(len(count.missing)))
-    console = Console()
+    console = Console(width=max(Console().width, TABLE_WIDTH))
     with console.capture() as capture:
         console.print(table)
-    say(capture.get())
+    say(capture.get().rstrip())
     for problem in outcome.problems:
         say(f"PROBLEM   {problem}")
     if outcome.is_good:

@@ -12,6 +12,7 @@ from typing import Any
 
 from flows.supervisor import running_supervisor
 from models.errors import NewsbeatError
+from models.harmless import one_line
 from tasks.catalogue import read_catalogue
 from tasks.postgres import EmbeddedPostgres
 from tasks.prefect_server import configured_api_url, is_healthy, is_port_free
@@ -132,15 +133,12 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         yield Finding("warehouse", "note", "not made yet; the first poll makes it")
         return
     with open_reader(settings) as reader:
-        ((articles, polls),) = reader.query(
-            "SELECT (SELECT count(*) FROM articles), (SELECT count(*) FROM polls)"
-        ).rows
-        yield Finding("warehouse", "ok", f"{articles} articles, {polls} polls")
-        broken = reader.query(
-            "SELECT source, reason FROM schedule WHERE state = 'failing' ORDER BY source"
-        ).rows
-    for source, reason in broken:
-        yield Finding("source", "note", f"{source} is failing: {reason}")
+        rows = reader.read_status(settings.clock.now())
+    articles = sum(row.n_articles for row in rows)
+    yield Finding("warehouse", "ok", f"{articles:,} articles of {len(rows)} sources")
+    for row in rows:
+        if row.state == "failing":
+            yield Finding("source", "note", f"{row.source} is failing: {one_line(row.last_reason)}")
 
 
 def _postgres(settings: Settings) -> Iterator[Finding]:

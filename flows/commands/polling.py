@@ -12,7 +12,7 @@ from flows.wording import describe_poll
 from models.errors import NewsbeatError
 from models.harmless import one_line
 from models.records import PollResult
-from tasks.catalogue import read_catalogue
+from tasks.catalogue import Catalogue, read_catalogue
 from tasks.settings import Settings
 
 
@@ -84,15 +84,12 @@ def poll_once(settings: Settings, source: str) -> PollReport:
             if problem.value == source or problem.key.startswith(f"{source}."):
                 raise problem
         raise unknown_source(source, [known.source for known in catalogue.sources])
-    return asyncio.run(_poll_once(settings, catalogue.sources, source))
+    return asyncio.run(_poll_once(settings, catalogue, source))
 
 
-async def _poll_once(settings: Settings, sources: Any, name: str) -> PollReport:
-    async with Collector(settings, sources, "newsbeat poll") as collector:
-        warehouse, now = collector.warehouse, collector.clock.now()
-        # We hold the writer's lease, so no other poll can be under way.
-        await collector.write(warehouse.release_leases)
-        await collector.write(warehouse.sync_sources, sources, now)
+async def _poll_once(settings: Settings, catalogue: Catalogue, name: str) -> PollReport:
+    async with Collector(settings, catalogue, "newsbeat poll") as collector:
+        await collector.sync_catalogue()
         result = await poll_source(collector, collector.source(name))
     if result is None:
         raise NewsbeatError(f"{name} is being polled by another run")

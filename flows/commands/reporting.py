@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
+from models.records import SourceStatus
 from tasks.settings import Settings
 from tasks.warehouse_reader import open_reader
 
@@ -26,41 +27,41 @@ class StatusReport:
     Attributes
     ----------
     rows
-        One per source, as ``data/schema/status.sql`` gives them.
+        One per source.
     now
         When it was asked, on the product's clock.
     is_live
         Whether a worker runs; without one nothing can be late.
     """
 
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[SourceStatus, ...]
     now: datetime
     is_live: bool
 
     @property
-    def broken(self) -> list[dict[str, Any]]:
+    def broken(self) -> list[SourceStatus]:
         """Sources that fail, drifted, or are gone."""
-        return [row for row in self.rows if row["state"] in ("failing", "drifted", "gone")]
+        return [row for row in self.rows if row.state in ("failing", "drifted", "gone")]
 
     @property
-    def late(self) -> list[dict[str, Any]]:
+    def late(self) -> list[SourceStatus]:
         """Sources whose next poll is overdue."""
         if not self.is_live:
             return []
         return [
             row
             for row in self.rows
-            if row["state"] != "paused" and row["due_at"] and self.now - row["due_at"] > LATE
+            if row.state != "paused" and row.due_at and self.now - row.due_at > LATE
         ]
 
     @property
-    def lossy(self) -> list[dict[str, Any]]:
+    def lossy(self) -> list[SourceStatus]:
         """Sources of which entries may have scrolled off unseen."""
-        return [row for row in self.rows if row["n_possible_losses"]]
+        return [row for row in self.rows if row.n_possible_losses]
 
     def in_one_line(self) -> str:
         """Return a line such as ``181 sources: 2 broken, 0 late; 12,300 articles``."""
-        articles = sum(row["n_articles"] for row in self.rows)
+        articles = sum(row.n_articles for row in self.rows)
         return (
             f"{self.now:%H:%M} UTC  {len(self.rows)} sources: {len(self.broken)} broken,"
             f" {len(self.late)} late, {len(self.lossy)} with possible loss;"
@@ -72,13 +73,13 @@ class StatusReport:
         return {
             "now": self.now.isoformat(),
             "is_live": self.is_live,
-            "broken": [row["source"] for row in self.broken],
-            "late": [row["source"] for row in self.late],
-            "possible_losses": [row["source"] for row in self.lossy],
+            "broken": [row.source for row in self.broken],
+            "late": [row.source for row in self.late],
+            "possible_losses": [row.source for row in self.lossy],
             "sources": [
                 {
                     name: value.isoformat() if isinstance(value, datetime) else value
-                    for name, value in row.items()
+                    for name, value in asdict(row).items()
                 }
                 for row in self.rows
             ],
@@ -95,18 +96,19 @@ class StatusReport:
     def _troubles(self) -> list[Text]:
         lines = []
         for row in self.broken:
-            since = row["last_success_at"]
+            since = row.last_success_at
             good = f", last good poll {self._ago(since)}" if since else ", never read yet"
-            reason = one_line(row["last_reason"] or row["reason"])
-            lines.append(Text(f"broken  {row['source']}: {reason}{good}", style="red"))
+            reason = one_line(row.last_reason or row.reason)
+            lines.append(Text(f"broken  {row.source}: {reason}{good}", style="red"))
         for row in self.late:
-            wait = spell_duration((self.now - row["due_at"]).total_seconds())
-            lines.append(Text(f"late    {row['source']}: due {wait} ago", style="yellow"))
+            assert row.due_at is not None
+            wait = spell_duration((self.now - row.due_at).total_seconds())
+            lines.append(Text(f"late    {row.source}: due {wait} ago", style="yellow"))
         for row in self.lossy:
-            times = row["n_possible_losses"]
+            times = row.n_possible_losses
             lines.append(
                 Text(
-                    f"lost?   {row['source']}: {times} polls found no entry they knew; shorten"
+                    f"lost?   {row.source}: {times} polls found no entry they knew; shorten"
                     " its interval",
                     style="yellow",
                 )
@@ -123,27 +125,27 @@ class StatusReport:
         table.add_column("last poll", no_wrap=True)
         table.add_column("next poll")
         for row in self.rows:
-            lag = row["median_lag_s"]
+            lag = row.median_lag_s
             table.add_row(
-                row["source"],
-                row["kind"],
-                _state(row["state"]),
-                f"{row['n_articles']:,}",
-                f"{row['n_articles_24h']:,}",
+                row.source,
+                row.kind,
+                _state(row.state),
+                f"{row.n_articles:,}",
+                f"{row.n_articles_24h:,}",
                 "" if lag is None else spell_duration(lag),
-                f"{row['n_polls']:,}",
-                f"{row['last_outcome'] or ''} {self._ago(row['last_poll_at'])}".strip(),
+                f"{row.n_polls:,}",
+                f"{row.last_outcome or ''} {self._ago(row.last_poll_at)}".strip(),
                 self._next(row),
             )
         return table
 
-    def _next(self, row: dict[str, Any]) -> str:
-        if row["state"] == "paused" or row["due_at"] is None:
-            return one_line(row["reason"])
-        wait_s = (row["due_at"] - self.now).total_seconds()
+    def _next(self, row: SourceStatus) -> str:
+        if row.state == "paused" or row.due_at is None:
+            return one_line(row.reason)
+        wait_s = (row.due_at - self.now).total_seconds()
         when = f"in {spell_duration(wait_s)}" if wait_s > 0 else "now"
-        _, _, why = row["reason"].partition(": ")
-        return f"{when} ({one_line(why or row['reason'])})"
+        _, _, why = row.reason.partition(": ")
+        return f"{when} ({one_line(why or row.reason)})"
 
     def _ago(self, moment: datetime | None) -> str:
         if moment is None:
@@ -166,7 +168,4 @@ def read_report(settings: Settings) -> StatusReport:
     """
     now = settings.clock.now()
     with open_reader(settings) as reader:
-        table = reader.read_status(now)
-        is_live = reader.is_live
-    rows = tuple(dict(zip(table.columns, row, strict=True)) for row in table.rows)
-    return StatusReport(rows, now, is_live)
+        return StatusReport(tuple(reader.read_status(now)), now, reader.endpoint is not None)

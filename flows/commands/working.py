@@ -46,7 +46,7 @@ async def _work(settings: Settings, catalogue: Catalogue, parent: int | None) ->
         loop.add_signal_handler(number, task.cancel)
     watch = asyncio.create_task(_watch_parent(parent, task))
     try:
-        await run_worker(settings, catalogue.sources, on_ready=_say_ready)
+        await run_worker(settings, catalogue, on_ready=_say_ready)
     finally:
         watch.cancel()
 
@@ -92,7 +92,9 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
         await orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
         changed = await deploy_sources(orchestrator, catalogue.sources, report)
-        gone = await pause_missing(orchestrator, catalogue.sources)
+        gone = []
+        if not catalogue.problems:
+            gone = await pause_missing(orchestrator, catalogue.sources)
     print(f"{changed} deployments made or renewed, {total - changed} as they were", flush=True)
     for source in gone:
         print(f"{source}: no longer in the catalogue, its deployment is paused", flush=True)

@@ -77,16 +77,22 @@ def store_outcome(connection: duckdb.DuckDBPyConnection, result: PollResult) -> 
 
 
 def sync_sources(
-    connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], now: datetime
+    connection: duckdb.DuckDBPyConnection,
+    sources: Sequence[Source],
+    now: datetime,
+    is_complete: bool = True,
 ) -> None:
-    """Bring ``sources`` and ``schedule`` up to the catalogue."""
-    _sync_source_rows(connection, sources, now)
+    """Bring ``sources`` and ``schedule`` up to the catalogue; nobody leaves an incomplete one."""
+    _sync_source_rows(connection, sources, now, is_complete)
     schedules = {row.source: row for row in read_schedules(connection)}
     new = [source for source in sources if source.source not in schedules]
     insert_rows(connection, "schedule", [_row(_first(source, len(new), now)) for source in new])
     listed = {source.source for source in sources}
     for schedule in schedules.values():
-        changed = _turn(schedule, schedule.source in listed, now)
+        is_listed = schedule.source in listed
+        if not is_listed and not is_complete:
+            continue
+        changed = _turn(schedule, is_listed, now)
         if changed != schedule:
             write_schedule(connection, changed)
 
@@ -111,16 +117,20 @@ def _turn(schedule: Schedule, is_listed: bool, now: datetime) -> Schedule:
 
 
 def _sync_source_rows(
-    connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], now: datetime
+    connection: duckdb.DuckDBPyConnection,
+    sources: Sequence[Source],
+    now: datetime,
+    is_complete: bool,
 ) -> None:
     """Write rows of ``sources`` that are new or differ; those not listed stay, unlisted."""
     wanted = {source.source: _source_row(source) for source in sources}
     stored = connection.execute("SELECT * EXCLUDE (read_at) FROM sources").fetchall()
     known = {row[0]: row for row in stored}
     changed = [[*row, now] for key, row in wanted.items() if known.get(key) != row]
-    changed += [
-        [*row[:-1], False, now] for key, row in known.items() if key not in wanted and row[-1]
-    ]
+    if is_complete:
+        changed += [
+            [*row[:-1], False, now] for key, row in known.items() if key not in wanted and row[-1]
+        ]
     if not changed:
         return
     connection.execute(
