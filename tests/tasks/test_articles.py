@@ -1,0 +1,298 @@
+import json
+import logging
+import random
+import re
+import tarfile
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+import trafilatura
+
+from models.decoding import decode_bytes
+from models.errors import ParseError
+from models.records import Article, ExtractRules
+from tasks.articles import extract_article
+
+NOW = datetime(2024, 5, 7, 12, 0, tzinfo=UTC)
+URL = "https://blatt.example/stadt/bruecke-2024.html?utm_source=feed"
+SAMPLE = Path(__file__).parents[1] / "samples" / "article.de.html"
+COLLECTION = Path(__file__).parents[2].parent / "shared" / "data" / "B_html"
+
+PARAGRAPHS = [
+    " ".join(paragraph.split())
+    for paragraph in re.split(
+        r"\n\n",
+        """
+    The rain that had kept the town indoors for a week ended on Monday evening, and the market
+    square filled with people within the hour.
+
+    Shopkeepers swept the water from their steps while children tried the deepest puddles, and a
+    band that had been waiting since noon began to play.
+
+    Forecasters expect a dry week with light winds from the west, though they warn that the river
+    will keep rising until Wednesday morning.
+    """,
+    )
+]
+BODY = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
+
+
+def extract(body: bytes | str, rules: ExtractRules | None = None, **more: str) -> Article:
+    raw = body.encode() if isinstance(body, str) else body
+    options = {"url": URL, "timezone": "Europe/Berlin", **more}
+    return extract_article(raw, rules=rules, now=NOW, **options)
+
+
+def page(head: str = "", body: str = BODY, title: str = "Rain ends") -> str:
+    return (
+        f"<html><head><title>{title}</title>{head}</head><body><article><h1>{title}</h1>{body}"
+        "</article></body></html>"
+    )
+
+
+def test_article_page_is_read() -> None:
+    article = extract(SAMPLE.read_bytes())
+    assert article.title == "Brücke wieder offen: Stadt feiert"
+    assert article.authors == ("Erika Beispiel",)
+    assert article.language == "de"
+    assert article.canonical_url == "https://blatt.example/stadt/bruecke-2024.html"
+    assert (article.kind, article.extraction) == ("article", "trafilatura")
+    assert article.text is not None
+    assert "Umleitung durch das Wohngebiet" in article.text
+    assert "Das hat aber wirklich lange gedauert" not in article.text
+    assert article.cpu_s > 0
+
+
+def test_declared_instant_is_kept_and_not_cut_to_the_day() -> None:  # bug 114
+    article = extract(SAMPLE.read_bytes())
+    assert article.published_at == datetime(2024, 5, 6, 6, 30, tzinfo=UTC)
+    assert article.published_precision == "instant"
+    assert article.published_basis == "json-ld datePublished"
+
+
+def linked_data(text: str) -> str:
+    return f"<script type='application/ld+json'>{text}</script>"
+
+
+@pytest.mark.parametrize(
+    ("head", "at", "basis"),
+    [
+        (
+            "<meta property='article:published_time' content='2024-05-06T10:00:00Z'>",
+            "2024-05-06T10:00",
+            "meta article:published_time",
+        ),
+        (
+            "<meta itemprop='datePublished' content='2024-05-06 12:00'>",
+            "2024-05-06T10:00",
+            "meta datepublished",
+        ),
+        (
+            linked_data('{broken, "datePublished": "2024-05-06T10:00Z"}'),
+            "2024-05-06T10:00",
+            "json-ld datePublished",
+        ),
+        (
+            linked_data('{"datePublished": "2024-05-06"}')
+            + "<meta property='article:published_time' content='2024-05-06T10:00:00Z'>",
+            "2024-05-06T10:00",
+            "meta article:published_time",
+        ),
+        (
+            "<meta property='article:published_time' content='1246-01-01T00:00:00Z'>",
+            None,
+            None,
+        ),
+    ],
+)
+def test_date_is_taken_from_the_best_statement(
+    head: str, at: str | None, basis: str | None
+) -> None:
+    article = extract(page(head))
+    assert article.published_at == (at and datetime.fromisoformat(at).replace(tzinfo=UTC))
+    assert article.published_basis == basis
+
+
+def test_time_element_gives_the_date() -> None:
+    article = extract(page(body=f"<time datetime='2024-05-06T12:00:00+02:00'>today</time>{BODY}"))
+    assert article.published_at == datetime(2024, 5, 6, 10, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"),
+    [
+        ("Rain ends - Blatt", "Rain ends"),
+        ("Rain ends | blatt.example", "Rain ends"),
+        ("Blatt wins - Rain ends", "Blatt wins - Rain ends"),
+        ("Blatt | Rain ends", "Rain ends"),
+        ("Rain ends - Mayor relieved", "Rain ends - Mayor relieved"),
+    ],
+)
+def test_only_the_sites_own_name_is_cut_from_a_title(title: str, kept: str) -> None:  # bug 112
+    head = f"<meta property='og:title' content='{title}'>"
+    assert extract(page(head)).title == kept
+
+
+@pytest.mark.parametrize(
+    ("canonical", "kept"),
+    [
+        pytest.param("/stadt/bruecke-2024.html", True, id="its own"),
+        pytest.param("https://blatt.example/", False, id="home page, bug 94"),
+        pytest.param("https://blatt.example/stadt", False, id="section"),
+        pytest.param("https://agentur.example/artikel/7", True, id="the original elsewhere"),
+        pytest.param("javascript:void(0)", False, id="no address"),
+    ],
+)
+def test_canonical_address_is_believed_only_if_it_can_be_one(canonical: str, kept: bool) -> None:
+    found = extract(page(f"<link rel='canonical' href='{canonical}'>")).canonical_url
+    assert (found is not None) == kept
+
+
+def test_selectors_of_the_source_come_first() -> None:
+    rules = ExtractRules(title="h2.head", text="div.story", date="span.when")
+    body = (
+        "<h2 class='head'>The other headline</h2><span class='when'>6.5.2024, 12:00 Uhr</span>"
+        f"<div class='story'><script>x()</script>{BODY}<ul><li><p>One point</p></li></ul></div>"
+    )
+    article = extract(page("<meta name='date' content='2020-01-01'>", body), rules)
+    assert article.title == "The other headline"
+    assert article.text == "\n".join([*PARAGRAPHS, "One point"])
+    assert article.published_at == datetime(2024, 5, 6, 10, 0, tzinfo=UTC)
+    assert (article.extraction, article.published_basis) == ("css", "rule")
+
+
+def test_selector_that_matches_nothing_gives_way_with_a_warning() -> None:
+    article = extract(page(), ExtractRules(text="div.gone"))
+    assert article.extraction == "trafilatura"
+    assert article.warnings == ("the text selector 'div.gone' matches nothing",)
+
+
+def test_selector_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(ParseError, match=r"the text selector 'div\[' of its rules"):
+        extract(page(), ExtractRules(text="div["))
+
+
+def test_page_without_text_is_empty() -> None:
+    article = extract("<html><body><div id='app'></div><script>run()</script></body></html>")
+    assert (article.kind, article.text) == ("empty", None)
+
+
+def test_paragraphs_in_separate_containers_are_all_kept() -> None:  # bug 107
+    parts = "".join(f"<div class='part'><div><p>{text}</p></div></div>" for text in PARAGRAPHS)
+    text = extract(page(body=parts)).text or ""
+    assert all(paragraph in text for paragraph in PARAGRAPHS)
+
+
+def test_legacy_encoding_is_read() -> None:
+    russian = "Дождь, который неделю держал город дома, прекратился в понедельник вечером. " * 3
+    body = page("<meta charset='koi8-r'>", f"<p>{russian}</p>" * 2, "Дождь прекратился")
+    article = extract(body.encode("koi8-r"))
+    assert article.title == "Дождь прекратился"
+    assert "понедельник вечером" in (article.text or "")
+
+
+def test_language_of_the_source_holds_where_the_page_states_none() -> None:
+    assert extract(page(), language="en").language == "en"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "the answer is empty"),
+        (b"%PDF-1.7 ...", "a PDF instead of an HTML page"),
+        (b"\x89PNG\r\n", "an image instead of an HTML page"),
+        (b'{"error": 1}', "no HTML page"),
+    ],
+)
+def test_what_is_no_page_is_named(body: bytes, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        extract(body)
+
+
+def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        extract("<html><body></body></html>")
+    assert [r for r in caplog.records if r.name.startswith(("trafilatura", "htmldate"))] == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_pages_end_in_an_article_or_in_our_error(seed: int) -> None:
+    rng = random.Random(seed)
+    body = bytearray(SAMPLE.read_bytes())
+    for _ in range(rng.randrange(1, 60)):
+        place = rng.randrange(len(body))
+        body[place : place + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
+    try:
+        assert extract(bytes(body)).kind in {"article", "empty"}
+    except ParseError as error:
+        assert "broke" not in error.reason  # noqa: PT017
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not COLLECTION.exists(), reason="the real collections are absent")
+@pytest.mark.parametrize("dataset", ["article-extraction-benchmark", "readability"])
+def test_text_is_no_worse_than_plain_trafilatura(dataset: str) -> None:
+    ours, plain = [], []
+    for body, truth in pages_with_truth(dataset, n_pages=30):
+        wanted = words(re.sub(r"<[^>]*>", " ", truth))
+        ours.append(f1(wanted, words(extract(body).text or "")))
+        found = trafilatura.bare_extraction(
+            decode_bytes(body).text, include_comments=False, with_metadata=False
+        )
+        plain.append(f1(wanted, words(getattr(found, "text", None) or "")))
+    assert sum(ours) >= sum(plain) - 1e-9
+    assert sum(ours) / len(ours) > 0.85
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not COLLECTION.exists(), reason="the real collections are absent")
+def test_real_dates_and_titles_are_found() -> None:
+    n_pages = n_dates = n_titles = 0
+    for body, truth in pages_with_truth("fundus", n_pages=40):
+        stated = [v for v in json.loads(truth).values() if isinstance(v, dict)]
+        dates = [_aware(v["publishing_date"]) for v in stated if v.get("publishing_date")]
+        if not dates:
+            continue
+        article = extract_article(body, url=URL, now=datetime(2027, 1, 1, tzinfo=UTC))
+        n_pages += 1
+        n_dates += article.published_at in dates
+        n_titles += any(article.title == v.get("title") for v in stated)
+    # Where a site has several layouts the truth may be of another page than the one stored.
+    assert n_dates / n_pages >= 0.65
+    assert n_titles / n_pages >= 0.55
+
+
+def _aware(text: str) -> datetime:
+    at = datetime.fromisoformat(text).replace(microsecond=0)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"[\u3400-\u9fff]|\w+", text.lower()))
+
+
+def f1(wanted: Counter[str], found: Counter[str]) -> float:
+    shared = sum((wanted & found).values())
+    return 2 * shared / (sum(wanted.values()) + sum(found.values())) if shared else 0.0
+
+
+def pages_with_truth(dataset: str, n_pages: int) -> list[tuple[bytes, str]]:
+    rows = duckdb.sql(
+        f"SELECT archive, member, truth_member FROM read_csv('{COLLECTION / 'index.csv'}') "
+        f"WHERE dataset = '{dataset}' AND truth_member IS NOT NULL ORDER BY md5(member) "
+        f"LIMIT {n_pages}"
+    ).fetchall()
+    found = []
+    for archive in {row[0] for row in rows}:
+        pairs = {row[1]: row[2] for row in rows if row[0] == archive}
+        wanted, bodies = {*pairs, *pairs.values()}, {}
+        with tarfile.open(COLLECTION / archive, "r:xz") as files:
+            for member in files:
+                data = files.extractfile(member) if member.name in wanted else None
+                if data is not None:
+                    bodies[member.name] = data.read()
+        found += [(bodies[a], bodies[b].decode("utf-8", "replace")) for a, b in pairs.items()]
+    return found

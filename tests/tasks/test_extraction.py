@@ -1,0 +1,173 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from models.errors import ParseError
+from models.records import ExtractRules, Fetched, Source
+from tasks import extraction
+from tasks.extraction import ExtractionPool
+from tasks.settings import ExtractSettings
+
+NOW = datetime(2024, 5, 7, 12, 0, tzinfo=UTC)
+SAMPLE = (Path(__file__).parents[1] / "samples" / "article.de.html").read_bytes()
+SOURCE = Source("blatt", "Blatt", "https://blatt.example/", extract=ExtractRules(title="h1"))
+ENDLESS = b"<html><body>" + b"<p>Some words of an ordinary text, and more of them.</p>" * 400_000
+
+
+def fetched(body: bytes, url: str = "https://blatt.example/stadt/bruecke-2024.html") -> Fetched:
+    return Fetched(url, url, 200, (), body, NOW, 0.1, len(body))
+
+
+@pytest_asyncio.fixture
+async def pool() -> AsyncIterator[ExtractionPool]:
+    async with ExtractionPool(
+        ExtractSettings(workers=1, timeout_s=30.0, memory_mb=4096)
+    ) as started:
+        yield started
+
+
+def helper_pid(pool: ExtractionPool) -> int:
+    process = pool._helpers[0].process
+    assert process is not None
+    return process.pid
+
+
+async def test_article_comes_back_from_a_helper(pool: ExtractionPool) -> None:
+    article = await pool.extract(fetched(SAMPLE), SOURCE, NOW)
+    assert article.title == "Brücke wieder offen: Stadt feiert"
+    assert article.cpu_s > 0
+
+
+async def test_page_that_is_none_fails_alone_and_keeps_the_helper(pool: ExtractionPool) -> None:
+    before = helper_pid(pool)
+    with pytest.raises(ParseError, match="a PDF instead of an HTML page"):
+        await pool.extract(fetched(b"%PDF-1.7"), SOURCE, NOW)
+    assert helper_pid(pool) == before
+
+
+async def test_page_that_takes_too_long_is_ended_and_the_next_one_read() -> None:
+    settings = ExtractSettings(workers=1, timeout_s=2.0, memory_mb=4096)
+    async with ExtractionPool(settings) as pool:
+        started = time.monotonic()
+        with pytest.raises(ParseError, match=r"slow.*longer than 2 s"):
+            await pool.extract(fetched(ENDLESS, "https://blatt.example/slow"), SOURCE, NOW)
+        assert time.monotonic() - started < 10
+        assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_page_that_needs_too_much_memory_is_refused_it() -> None:
+    settings = ExtractSettings(workers=1, timeout_s=30.0, memory_mb=200)
+    async with ExtractionPool(settings) as pool:
+        with pytest.raises(ParseError, match=r"more memory than 200 MiB|ended its extractor"):
+            await pool.extract(fetched(ENDLESS), SOURCE, NOW)
+        assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_helper_that_dies_costs_one_page(pool: ExtractionPool) -> None:
+    pid = helper_pid(pool)
+    page = asyncio.create_task(pool.extract(fetched(ENDLESS), SOURCE, NOW))
+    await asyncio.sleep(0.3)
+    os.kill(pid, signal.SIGSEGV)
+    with pytest.raises(ParseError, match="ended its extractor: SIGSEGV"):
+        await page
+    assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_helper_that_died_while_idle_costs_nothing(pool: ExtractionPool) -> None:
+    os.kill(helper_pid(pool), signal.SIGKILL)
+    await asyncio.sleep(0.3)
+    assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_helper_is_replaced_after_its_pages(pool: ExtractionPool) -> None:
+    before = helper_pid(pool)
+    pool._helpers[0].pages_left = 1
+    await pool.extract(fetched(SAMPLE), SOURCE, NOW)
+    await pool.extract(fetched(SAMPLE), SOURCE, NOW)
+    assert helper_pid(pool) != before
+    assert not psutil.pid_exists(before)
+
+
+async def test_page_given_up_does_not_mix_with_the_next(pool: ExtractionPool) -> None:
+    page = asyncio.create_task(pool.extract(fetched(ENDLESS), SOURCE, NOW))
+    await asyncio.sleep(0.2)
+    page.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await page
+    assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_many_pages_at_once_all_come_back() -> None:
+    async with ExtractionPool(ExtractSettings(workers=2)) as pool:
+        pages = [pool.extract(fetched(SAMPLE), SOURCE, NOW) for _ in range(20)]
+        assert {article.kind for article in await asyncio.gather(*pages)} == {"article"}
+
+
+async def test_closed_pool_says_so_and_leaves_nobody() -> None:
+    pool = ExtractionPool(ExtractSettings())
+    await pool.start()
+    pid = helper_pid(pool)
+    await pool.close()
+    await pool.close()
+    assert not psutil.pid_exists(pid)
+    with pytest.raises(ParseError, match="pool is closed"):
+        await pool.extract(fetched(SAMPLE), SOURCE, NOW)
+
+
+@pytest.mark.parametrize("state", ["idle", "busy"])
+def test_helpers_end_when_their_parent_is_killed(tmp_path: Path, state: str) -> None:
+    parent = tmp_path / "parent.py"
+    parent.write_text(
+        textwrap.dedent(
+            f"""
+            import asyncio, datetime
+            from models.records import Fetched, Source
+            from tasks.extraction import ExtractionPool
+            from tasks.settings import ExtractSettings
+            open({str(tmp_path / "imported")!r}, "a").write("x")
+
+            async def main():
+                now = datetime.datetime.now(datetime.UTC)
+                pool = ExtractionPool(ExtractSettings(timeout_s=60, memory_mb=4096))
+                await pool.start()
+                print(pool._helpers[0].process.pid, flush=True)
+                body = b"<html><body>" + b"<p>Some words of text, and more.</p>" * 400_000
+                page = Fetched("http://a.test/", "http://a.test/", 200, (), body, now, 0.1, 1)
+                while {state == "busy"}:
+                    await pool.extract(page, Source("a", "A", "http://a.test/"), now)
+                await asyncio.sleep(60)
+
+            asyncio.run(main())
+            """
+        )
+    )
+    root = str(Path(extraction.__file__).parents[1])
+    process = subprocess.Popen(
+        [sys.executable, str(parent)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    try:
+        assert process.stdout is not None
+        helper = int(process.stdout.readline())
+        time.sleep(0.5)
+        assert psutil.pid_exists(helper)
+    finally:
+        process.kill()
+        process.communicate()
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(helper) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not psutil.pid_exists(helper) or psutil.Process(helper).status() == "zombie"
+    assert (tmp_path / "imported").read_text() == "x", "a helper imported its parent's program"
