@@ -72,9 +72,14 @@ _NO_PAGE = re.compile(
     r"ogg|wav|webm|avi|docx?|xlsx?|pptx?)$",
     re.IGNORECASE,
 )
+_ACTION = re.compile(
+    r"/(?:posting|reply|newreply|newthread|report|quote|editpost|private|memberlist|ucp|"
+    r"share|print|send|redirect|go|out|click)(?:\.\w{2,5})?/?$",
+    re.IGNORECASE,
+)
 _SERVICE_WORD = re.compile(
     r"nutzungsbedingungen|datenschutz|impressum|privacy|terms-(?:of|and)|cookie-|einwilligung|"
-    r"advertis|subscri|customer|contact-us",
+    r"advertis|subscri|customer|contact-us|newsletter|sign-?up",
     re.IGNORECASE,
 )
 _DATE_IN_PATH = re.compile(r"(?<!\d)(?:19|20)\d\d[/_.-]?(?:0?[1-9]|1[0-2])(?!\d{4,})")
@@ -354,7 +359,7 @@ def _is_article(link: _Link, sure_share: dict[str, float]) -> bool:
 
 def _score(link: _Link) -> int:
     path, query = _path_and_query(link.url)
-    if _NO_PAGE.search(path):
+    if _NO_PAGE.search(path) or _ACTION.search(path):
         return -9
     score = _address_score(path, query) + _title_score(link.title)
     score += link.in_heading

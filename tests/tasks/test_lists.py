@@ -128,6 +128,17 @@ def test_entities_in_links_are_decoded_once() -> None:  # bug 85
     assert listing.entries[0].url == "https://www.vesti.example/index.php?id=5831&cHash=ab&amp=1"
 
 
+def test_links_that_act_on_a_forum_thread_are_no_entries() -> None:
+    links = (
+        teaser("/viewtopic.php?f=1&t=194998")
+        + teaser("/posting.php?mode=quote&f=1&p=2729870")
+        + teaser("/report.php?p=5768670")
+    )
+    assert [entry.url for entry in parse(page(links)).entries] == [
+        "https://www.vesti.example/viewtopic.php?f=1&t=194998"
+    ]
+
+
 def test_link_to_the_page_itself_is_no_entry() -> None:
     url = "https://www.vesti.example/news/all-the-news-12345"
     assert parse(page(teaser(url) + teaser("#top")), url=url).entries == ()
