@@ -20,7 +20,6 @@ from importlib import import_module
 from typing import Any
 from uuid import UUID
 
-import httpx
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import Abort, Pause
 from prefect.flows import Flow
@@ -34,7 +33,7 @@ from flows.schedule import Scheduler
 from flows.worker_type import NewsbeatWorker
 from models.records import PollResult, Source
 from tasks.catalogue import Catalogue
-from tasks.orchestrator import Orchestrator
+from tasks.orchestrator import SERVER_TROUBLE, Orchestrator
 from tasks.settings import Settings
 
 logger = logging.getLogger("newsbeat.worker")
@@ -152,7 +151,7 @@ class Worker:
             try:
                 await step()
                 trouble = 0
-            except (httpx.HTTPError, OSError) as error:
+            except SERVER_TROUBLE as error:
                 trouble += 1
                 if trouble in (1, 10, 100):
                     logger.warning("Prefect's server does not answer: %r", error)
@@ -221,7 +220,7 @@ class Worker:
     async def _after_poll(self, result: PollResult, run_id: UUID | None) -> None:
         try:
             await self.scheduler.set_next_run(result.schedule)
-        except (httpx.HTTPError, OSError) as error:
+        except SERVER_TROUBLE as error:
             # The poll is stored and the schedule knows what is next; reconcile makes the run.
             logger.warning("%s: next run not made yet: %r", result.poll.source, error)
         self.publisher.note(result, run_id)

@@ -27,6 +27,9 @@ TAG = "newsbeat"
 """Every deployment and run of ours carries it."""
 
 FLOW_NAME = "collect"
+SERVER_TROUBLE = (httpx.HTTPError, OSError)
+"""What a call raises when the server is away or unwell."""
+
 PAGE = 200
 """Most rows the server gives at a time."""
 
@@ -65,7 +68,7 @@ class Orchestrator:
             context = await self._stack.enter_async_context(AsyncClientContext())
             self._client = context.client
             await self._client.hello()
-        except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+        except (*SERVER_TROUBLE, RuntimeError, ValueError) as error:
             await self._stack.aclose()
             raise ServerError(
                 _address(), f"Prefect's server does not answer ({error})", _WAY_OUT

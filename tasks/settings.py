@@ -158,6 +158,10 @@ class WorkerSettings:
         How often schedule and server are compared, and pauses read.
     poll_timeout_s
         A poll that takes longer is ended and recorded as failed.
+    artifact_s
+        A source's page in Prefect's UI is renewed at most this often.
+    stock_engine
+        Run flows with Prefect's own engine instead of ours for short runs.
     """
 
     concurrency: int = 16
@@ -166,7 +170,8 @@ class WorkerSettings:
     reconcile_s: float = 60.0
     pause_s: float = 15.0
     poll_timeout_s: float = 300.0
-    artifact_s: float = 60.0
+    artifact_s: float = 300.0
+    stock_engine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
