@@ -71,7 +71,7 @@ _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:+-]+)", re.IGNORECAS
 _PROLOG = re.compile(rb"<\?xml\b[^>]{0,200}?\bencoding\s*=\s*[\"']\s*([\w.:+-]+)", re.IGNORECASE)
 _META = re.compile(rb"<meta\b[^>]{0,400}?\bcharset\s*=\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
 _NON_TEXT = re.compile(
-    rb"<script\b.*?</script|<style\b.*?</style|<[^<>]*>", re.DOTALL | re.IGNORECASE
+    rb"<script\b.*?(?:</script|\Z)|<style\b.*?(?:</style|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE
 )
 _HEAD_BYTES = 4096
 _SEARCHED_BYTES, _SAMPLE_BYTES = 400_000, 6000

@@ -22,13 +22,13 @@ FREE_EXPANSION_CHARS = 100_000
 
 _HEAD_CHARS = 16_384
 _HTML_START = re.compile(
-    r"\s*(?:<\?xml\b[^>]*>\s*|<!--.*?-->\s*){0,20}<(?:!doctype\s+html\b|html\b)",
+    r"\s*+(?:(?>(?:<\?xml\b[^>]*>|<!--.*?-->)\s*+))*+<(?:!doctype\s+html\b|html\b)",
     re.IGNORECASE | re.DOTALL,
 )
 _ROOT = re.compile(r"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex|channel)\b", re.IGNORECASE)
-_PROLOG = re.compile(r"\s*<\?xml\b.*?\?*>", re.IGNORECASE | re.DOTALL)
+_PROLOG = re.compile(r"<\?xml\b.*?>", re.IGNORECASE | re.DOTALL)
 _DOCTYPE = re.compile(r"<!DOCTYPE\b", re.IGNORECASE)
-_SUBSET_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|<!--.*?-->|[\[\]>]", re.DOTALL)
+_SUBSET_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|<!--.*?(?:-->|\Z)|[\[\]>]", re.DOTALL)
 _ENTITY = re.compile(r"<!ENTITY\s+([\w:.-]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _CHARACTER = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|(\d{1,7}));")
 _UNUSUAL = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
@@ -116,7 +116,8 @@ def _from_document_start(text: str, warnings: list[str]) -> str:
     start = min(starts, default=max(head.find("<"), 0))
     if text[:start].strip("\ufeff \t\r\n"):
         warnings.append(f"{start} characters before the document passed over")
-    return _PROLOG.sub("", text[start:], count=1) if prolog == start else text[start:]
+    closing = _PROLOG.match(text, start, start + _HEAD_CHARS) if prolog == start else None
+    return text[closing.end() if closing else start :]
 
 
 def _without_doctype(text: str) -> tuple[str, dict[str, str]]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import feedparser
@@ -34,6 +35,12 @@ from models.xmltree import (
     namespace,
     read_xml,
 )
+
+MAX_ENTRIES = 20_000
+"""Archives of mailing lists list more; the first are kept, feeds put the newest there."""
+
+TOLERANT_CHARS = 500_000
+"""The tolerant parser is slow, and slower than in proportion on what is hostile."""
 
 SUMMARY_CHARS = 10_000
 """A summary is what a list shows; full texts in feeds are cut here."""
@@ -60,6 +67,8 @@ _PREFIXES = {
     "http://search.yahoo.com/mrss": "media:",
     "http://www.itunes.com/dtds/podcast-1.0.dtd": "itunes:",
 }
+_BASE_DEPTH = 8
+_AUTHOR_CHARS = 300
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _PERIODS_S = {
@@ -148,10 +157,12 @@ def _read_xml_feed(text: str, url: str, dates: DateReader) -> Listing:
     document = read_xml(text, url)
     listing = _read_tree(document, url, dates)
     n_found = len(listing.entries) if listing else 0
-    if listing and (document.is_whole or n_found >= len(_OPENINGS.findall(text))):
+    n_opened = sum(1 for _ in _OPENINGS.finditer(text))
+    if listing and (document.is_whole or n_found >= n_opened):
         return listing
     tolerant_dates = DateReader(dates.zone, dates.now)
-    tolerant = _read_tolerantly(text, url, tolerant_dates)
+    worth_it = n_opened > 0 and len(text) <= TOLERANT_CHARS
+    tolerant = _read_tolerantly(text, url, tolerant_dates) if worth_it else None
     if tolerant and len(tolerant.entries) > n_found:
         dates.unreadable, dates.implausible = (
             tolerant_dates.unreadable,
@@ -210,9 +221,8 @@ def _first_text(fields: Fields, *names: str) -> str | None:
 
 
 def _base_of(element: etree._Element, url: str) -> str:
-    bases = [
-        node.get(_XML_BASE) for node in (element, *element.iterancestors()) if node.get(_XML_BASE)
-    ]
+    nodes = (element, *islice(element.iterancestors(), _BASE_DEPTH))
+    bases = [node.get(_XML_BASE) for node in nodes if node.get(_XML_BASE)]
     for base in reversed(bases):
         url = absolute_url(base or "", url) or url
     return url
@@ -260,13 +270,27 @@ def _read_rss(root: etree._Element, url: str, dates: DateReader) -> Listing:
     own = (*_RSS, namespace(root.tag))
     channel = next((node for node in root.iter() if local_name(node.tag) == "channel"), root)
     fields = _fields_of(channel, own)
-    items = [node for node in root.iter() if _is_item(node, own)]
+    items = _items(root, channel, own)
     return Listing(
         format=_rss_format(root),
-        entries=tuple(_rss_entry(item, own, url, dates) for item in items),
+        entries=tuple(_rss_entry(item, own, url, dates) for item in islice(items, MAX_ENTRIES)),
         title=plain_title(_first_text(fields, "title", "dc:title") or "") or None,
         ttl_s=_ttl_s(fields),
     )
+
+
+def _items(
+    root: etree._Element, channel: etree._Element, own: tuple[str, ...]
+) -> list[etree._Element]:
+    """Return the items beside and inside the channel, else those that stand where the first does.
+
+    An item inside an item is none: reading each with all it holds would take for ever.
+    """
+    near = [*root, *channel] if channel is not root else [*root]
+    items = [node for node in near if _is_item(node, own)]
+    first = None if items else next((node for node in root.iter() if _is_item(node, own)), None)
+    parent = first.getparent() if first is not None else None
+    return [node for node in parent if _is_item(node, own)] if parent is not None else items
 
 
 def _is_item(node: etree._Element, own: tuple[str, ...]) -> bool:
@@ -334,7 +358,9 @@ def _rss_authors(fields: Fields) -> tuple[str, ...]:
     names = list(_texts(fields, "dc:creator", "author", "itunes:author"))
     for element in fields.get("atom:author", ()):
         names.extend(_person_names(element))
-    return _unique(_NAME_IN_BRACKETS.sub(r"\1", plain_title(name)) for name in names)
+    return _unique(
+        _NAME_IN_BRACKETS.sub(r"\1", plain_title(name[:_AUTHOR_CHARS])) for name in names
+    )
 
 
 def _summary(markup: str | None) -> str | None:
@@ -378,7 +404,8 @@ def _read_atom(root: etree._Element, url: str, dates: DateReader) -> Listing:
     return Listing(
         format=f"atom {version}",
         entries=tuple(
-            _atom_entry(entry, own, url, dates, feed_authors) for entry in fields.get("entry", ())
+            _atom_entry(entry, own, url, dates, feed_authors)
+            for entry in islice(fields.get("entry", ()), MAX_ENTRIES)
         ),
         title=_atom_text(fields, "title"),
         ttl_s=_ttl_s(fields),

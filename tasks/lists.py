@@ -37,7 +37,7 @@ MIN_SCORE = 3
 _DOUBTFUL_SCORE = 1
 _STRONG_SCORE = 6
 _MIN_BLOCK = 3
-_MAX_LINKS = 5000
+_MAX_LINKS = 3000
 _BLOCK_DEPTH = 4
 _ZONE_DEPTH = 30
 _MAX_BLOCK_LINKS = 12
@@ -48,7 +48,7 @@ _domains = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_d
 
 _HEAD_CHARS = 4096
 _FEED_START = re.compile(
-    r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*){0,9}<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b",
+    r"\s*+(?:(?>(?:<\?.*?\?>|<!--.*?-->)\s*+))*+<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _NAVIGATION_TAGS = frozenset({"nav", "footer", "header", "form", "select", "button"})
@@ -170,9 +170,10 @@ def parse_list(
     links = list(_own_links(page, url, rules))
     chosen = links if rules.links or rules.url_pattern else _article_links(links)
     dates = DateReader(timezone, now)
+    crowded: dict[int, bool] = {}
     return Listing(
         format="list page",
-        entries=tuple(_entry(link, rules, dates) for link in chosen),
+        entries=tuple(_entry(link, rules, dates, crowded) for link in chosen),
         title=_page_title(page),
         encoding=decoded.encoding,
         warnings=(*decoded.warnings, *_warnings(links, chosen, rules), *dates.warnings()),
@@ -413,8 +414,8 @@ def _title_score(title: str) -> int:
 # --- telling -------------------------------------------------------------------------
 
 
-def _entry(link: _Link, rules: ListRules, dates: DateReader) -> Entry:
-    found = _date_of(link, rules, dates)
+def _entry(link: _Link, rules: ListRules, dates: DateReader, crowded: dict[int, bool]) -> Entry:
+    found = _date_of(link, rules, dates, crowded)
     return Entry(
         url=link.url,
         title=link.title or None,
@@ -424,11 +425,20 @@ def _entry(link: _Link, rules: ListRules, dates: DateReader) -> Entry:
     )
 
 
-def _date_of(link: _Link, rules: ListRules, dates: DateReader) -> tuple[str, Moment] | None:
-    """Return ``(basis, moment)`` of the date in a link's own block, the smallest that has one."""
+def _date_of(
+    link: _Link, rules: ListRules, dates: DateReader, crowded: dict[int, bool]
+) -> tuple[str, Moment] | None:
+    """Return ``(basis, moment)`` of the date in a link's own block, the smallest that has one.
+
+    `crowded` remembers of each block whether it holds others, for they are many to a block.
+    """
     block: LexborNode | None = link.node
     for _ in range(_BLOCK_DEPTH + 1):
-        if block is None or block.tag in {"body", "html", "main"} or _holds_others(block):
+        if block is None or block.tag in {"body", "html", "main"}:
+            return None
+        if block.mem_id not in crowded:
+            crowded[block.mem_id] = _holds_others(block)
+        if crowded[block.mem_id]:
             return None
         found = _date_in(block, rules, dates)
         if found:
