@@ -40,7 +40,7 @@ _MIN_BLOCK = 3
 _MAX_LINKS = 3000
 _BLOCK_DEPTH = 4
 _ZONE_DEPTH = 30
-_MAX_BLOCK_LINKS = 12
+_MAX_BLOCK_LINKS, _MAX_BLOCK_NODES = 12, 300
 _HEADLINE_CHARS = 25
 _SURE_SHARE, _FAIR_SHARE = 0.7, 0.3
 
@@ -449,14 +449,15 @@ def _date_of(
 
 def _holds_others(block: LexborNode) -> bool:
     """Return whether a block holds the headlines of more than one article."""
-    anchors = block.css("a[href]")
-    if len(anchors) > _MAX_BLOCK_LINKS:
-        return True
-    headlines = {
-        anchor.attributes.get("href")
-        for anchor in anchors
-        if len(_link_text(anchor)) > _HEADLINE_CHARS
-    }
+    n_links = 0
+    headlines: set[str | None] = set()
+    for n_nodes, node in enumerate(block.traverse()):
+        if n_nodes > _MAX_BLOCK_NODES or n_links > _MAX_BLOCK_LINKS or len(headlines) > 1:
+            return True
+        if node.tag == "a" and node.attributes.get("href"):
+            n_links += 1
+            if len(_link_text(node)) > _HEADLINE_CHARS:
+                headlines.add(node.attributes["href"])
     return len(headlines) > 1
 
 
