@@ -68,6 +68,11 @@ class WarehouseReader:
         self._judge = duckdb.connect(config={"threads": 1})
         self._judge.execute(READ_ONLY_MACRO)
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a writer runs and answers; otherwise the file itself is open."""
+        return self.endpoint is not None
+
     def query(self, sql: str) -> Table:
         """Return the answer to one reading statement.
 

@@ -120,7 +120,7 @@ FAILURES = (
         r"No space left|[Dd]isk full|disk quota|File too large|Could not write|Could not fsync"
         r"|wrote \d+/\d+|Out of disk|max_temp_directory_size",
         "the disk is full, and nothing of this step was stored",
-        "Free some space and start again; what was stored before is safe",
+        "Free some space: then it goes on by itself, and what was stored before is safe",
     ),
     Failure(
         r"[Rr]ead-only file system|Permission denied|read only",
