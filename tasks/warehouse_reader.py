@@ -130,10 +130,10 @@ class WarehouseReader:
         text = _without_wrapping(str(error))
         if self.endpoint is not None and "Failed to send message" in text:
             return self._error("the worker that answers queries has stopped", "Ask again")
-        failure = find_failure(text)
-        if failure is None:
-            return self._error(text)
-        return self._error(*failure)
+        # A mistake in a statement may quote any word; only these are about the file.
+        is_trouble = isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException)
+        failure = find_failure(text) if is_trouble else None
+        return self._error(*failure) if failure else self._error(text)
 
     def _error(self, reason: str, way_out: str = "") -> WarehouseError:
         hint = way_out or 'See `newsbeat sql "SHOW TABLES"`, and the examples in docs/sql.md'
@@ -232,13 +232,16 @@ def _remote(endpoint: Endpoint, sql: str) -> str:
 def _without_wrapping(message: str) -> str:
     r"""Return what is wrong with a statement, in one line.
 
-    Left out are the kind of error, the pointer into the statement, and what the
-    statement was wrapped in on its way to the endpoint, which holds the token.
+    Left out are the kind of error, the picture of the place, and what the statement was
+    wrapped in on its way to the endpoint, which holds the token.
 
     Examples
     --------
-    >>> _without_wrapping("Catalog Error: Table x does not exist!\nDid you mean y?\n\nLINE 1: x")
-    'Table x does not exist; did you mean y'
+    >>> _without_wrapping("Catalog Error: Table x does not exist!\nDid you mean y?\n\nLINE 3: x")
+    'Table x does not exist; did you mean y (line 3)'
     """
-    text = re.sub(r"^(?:[A-Z][A-Za-z-]* )+Error: ", "", message.partition("\n\nLINE 1:")[0])
-    return " ".join(text.split()).replace("! Did you", "; did you").rstrip(".!?")
+    text = re.sub(r"^(?:[A-Z][A-Za-z-]* )+Error: ", "", message)
+    text, *places = re.split(r"\n+LINE (?=\d+:)", text)
+    what = " ".join(text.split()).replace("! Did you", "; did you").rstrip(".!?")
+    line = places[0].partition(":")[0] if places else "1"
+    return f"{what} (line {line})" if line != "1" else what

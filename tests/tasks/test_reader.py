@@ -135,6 +135,8 @@ def test_no_other_file_of_the_machine_is_reached(reader, sql):
             'Table with name artcles does not exist; did you mean "articles"',
         ),
         ("SELECT nosuch FROM polls", '"nosuch" not found'),
+        ("SELECT *\nFROM polls\nWHERE disk_full", '"disk_full" not found'),
+        ("SELECT error('file corrupt')", "file corrupt"),
         ("SELECT CAST('x' AS INTEGER)", "Could not convert string 'x' to INT32"),
     ],
 )
