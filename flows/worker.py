@@ -192,18 +192,24 @@ class Worker:
 
     async def _execute(self, run: FlowRun) -> None:
         """Run one flow run. What it comes to is in its state; nothing escapes from here."""
-        source = str(run.parameters.get("source", ""))
-        if source in self.scheduler.paused:
-            await self.orchestrator.end_run(run.id, "cancelled", "the source is paused")
-            return
         try:
-            state = await self._engine(await self._flow_of(run), run)
+            await self._execute_unless_stopped(run)
         except (Abort, Pause) as signal:
-            # The server did not let it start: cancelled, paused or taken meanwhile.
+            # The server did not let it start.
             logger.info("%s: not run: %s", run.name, signal)
+        except SERVER_TROUBLE as error:
+            logger.warning("%s: Prefect's server does not answer: %r", run.name, error)
         except Exception:
             logger.exception("%s", run.name)
+
+    async def _execute_unless_stopped(self, run: FlowRun) -> None:
+        if str(run.parameters.get("source", "")) in self.scheduler.paused:
+            await self.orchestrator.end_run(run.id, "cancelled", "the source is paused")
+        elif not await self.orchestrator.is_waiting(run.id):
+            # Prefect would start it: from Cancelled to Running is how it retries.
+            logger.info("%s: not run: it was cancelled while it waited", run.name)
         else:
+            state = await self._engine(await self._flow_of(run), run)
             logger.info("%s: %s: %s", run.name, state.name, state.message)
 
     async def _flow_of(self, run: FlowRun) -> Flow[..., Any]:

@@ -16,7 +16,7 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate, WorkPoolCreate
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
 from prefect.context import AsyncClientContext
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Cancelled, Crashed, Scheduled
@@ -229,15 +229,30 @@ class Orchestrator:
                 break
         return runs
 
+    async def is_waiting(self, run_id: UUID) -> bool:
+        """Return whether a run may still start: nobody cancelled, started or deleted it."""
+        return await self._read_state_type(run_id) in (StateType.SCHEDULED, StateType.PENDING)
+
+    async def _read_state_type(self, run_id: UUID) -> StateType | None:
+        """Return the type of a run's state, None where the run is gone."""
+        try:
+            run = await self.client.read_flow_run(run_id)
+        except ObjectNotFound:
+            return None
+        return run.state.type if run.state else None
+
     async def end_run(
         self, run_id: UUID | str, state: Literal["cancelled", "crashed"], reason: str
     ) -> None:
-        """Put a run into a final state; one that is gone is no matter."""
+        """Put a run into a final state; one that has ended meanwhile, or is gone, is left alone."""
+        run_id = UUID(str(run_id))
+        if await self._read_state_type(run_id) in (None, *TERMINAL_STATES):
+            return
         wanted: State[Any] = (
             Cancelled(message=reason) if state == "cancelled" else Crashed(message=reason)
         )
         try:
-            await self.client.set_flow_run_state(UUID(str(run_id)), wanted, force=True)
+            await self.client.set_flow_run_state(run_id, wanted, force=True)
         except ObjectNotFound:
             return
 

@@ -139,7 +139,7 @@ class PrefectServer:
             )
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._state_file.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "uvicorn", "--factory"]
+        command = [sys.executable, "-P", "-m", "uvicorn", "--factory"]
         command += ["prefect.server.api.server:create_app", "--host", host, "--port", str(port)]
         command += ["--timeout-keep-alive", "60", "--log-level", "warning"]
         with self.log.open("ab") as log:
@@ -149,6 +149,7 @@ class PrefectServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                process_group=0,
             )
         server = RunningServer(f"http://{host}:{port}/api", self._process.pid)
         self._wait(server)
@@ -162,6 +163,8 @@ class PrefectServer:
         pid = self._process.pid if self._process else self._left_behind_pid()
         if pid is not None:
             stop_process(pid)
+        if self._process is not None:
+            self._process.wait()
         self._process = None
         self._state_file.unlink(missing_ok=True)
         return pid is not None

@@ -1,0 +1,233 @@
+"""Newsrooms to poll, and one Prefect server of ours for all tests that need it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.collector import Collector
+from flows.poll import poll_source
+from models.records import PollResult, Source
+from tasks.catalogue import Catalogue
+from tasks.clock import Clock
+from tasks.postgres import start_postgres
+from tasks.prefect_server import PrefectServer, client_environment, find_free_port
+from tasks.replay.history import (
+    Fault,
+    InventedPage,
+    RecordedEntry,
+    RecordedSource,
+    RecordedWeb,
+)
+from tasks.replay.sample import SAMPLE_START
+from tasks.replay.server import ServedWeb, serve_in_thread
+from tasks.settings import (
+    AgentSettings,
+    ExtractSettings,
+    FetchSettings,
+    PrefectSettings,
+    Settings,
+    WorkerSettings,
+)
+
+ROOT = Path(__file__).parents[2]
+START = SAMPLE_START
+HOUR = timedelta(hours=1)
+
+
+class SteppedClock(Clock):
+    """A clock at ordinary speed that can be put forward."""
+
+    def __init__(self, start: datetime) -> None:
+        super().__init__(1.0, time.time(), start.timestamp())
+        self.__dict__["ahead"] = timedelta(0)
+
+    def step(self, ahead: timedelta) -> None:
+        self.__dict__["ahead"] += ahead
+
+    def at_wall(self, wall: float) -> datetime:
+        return super().at_wall(wall) + self.__dict__["ahead"]
+
+    def wall_of(self, at: datetime) -> float:
+        return super().wall_of(at - self.__dict__["ahead"])
+
+
+def recorded_source(n_entries: int = 12, **changes: Any) -> RecordedSource:
+    """Return a source that publishes on the hour; four entries are out at the start."""
+    fields: dict[str, Any] = {
+        "source": "harbour",
+        "title": "The Harbour",
+        "host": "harbour.example",
+        "kind": "feed",
+        "window": 6,
+        "latency_s": 0.0,
+        "entries": tuple(
+            RecordedEntry(
+                START + (number - 3) * HOUR,
+                f"/story-{number}",
+                f"Story number {number} of the harbour",
+                InventedPage(number),
+            )
+            for number in range(n_entries)
+        ),
+    }
+    return RecordedSource(**(fields | changes))
+
+
+@dataclass
+class Newsroom:
+    """A collector of our own in front of a recorded web, on one clock."""
+
+    web: RecordedWeb
+    served: ServedWeb
+    settings: Settings
+    catalogue: Catalogue
+    collector: Collector
+
+    @property
+    def clock(self) -> Clock:
+        return self.settings.clock
+
+    def step(self, **time_ahead: float) -> None:
+        assert isinstance(self.clock, SteppedClock)
+        self.clock.step(timedelta(**time_ahead))
+
+    def fault(self, kind: Any, **about: Any) -> None:
+        self.served.app.faults.append(Fault(kind, **about))
+
+    def mend(self) -> None:
+        self.served.app.faults.clear()
+
+    async def poll(self, source: str = "harbour", cycle: int | None = None) -> PollResult | None:
+        return await poll_source(self.collector, self.collector.source(source), cycle)
+
+    async def polled(self, source: str = "harbour") -> PollResult:
+        result = await self.poll(source)
+        assert result is not None
+        return result
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.collector.warehouse.query(sql)
+
+    def urls(self, source: str = "harbour") -> list[str]:
+        """Return the addresses of all stored articles, doubles and all."""
+        return [url for (url,) in self.rows(f"SELECT url FROM articles WHERE source = '{source}'")]
+
+    def listed(self, source: str = "harbour") -> set[str]:
+        """Return all that the web has listed until now."""
+        return self.web.listed(self.clock.now())[source]
+
+
+OpenNewsroom = Callable[..., contextlib.AbstractAsyncContextManager[Newsroom]]
+
+
+def newsroom_settings(home: Path, clock: Clock, **sections: Any) -> Settings:
+    usual: dict[str, Any] = {
+        "agent": AgentSettings(contact="tests@newsbeat.example"),
+        "fetch": FetchSettings(host_gap_s=0.0, total_timeout_s=20.0),
+        "extract": ExtractSettings(retry_base_s=60.0),
+        "worker": WorkerSettings(query_s=0.5, pause_s=0.5, reconcile_s=1.0, artifact_s=1.0),
+    }
+    return Settings(home=home, clock=clock, **(usual | sections))
+
+
+def read_only_catalogue(sources: list[Source], n_problems: int = 0) -> Catalogue:
+    from models.errors import ConfigError
+
+    problem = ConfigError("news.toml", "x.url", "nowhere", "it must be an address")
+    return Catalogue(tuple(sources), (problem,) * n_problems)
+
+
+@pytest.fixture
+def open_newsroom(tmp_path: Path) -> OpenNewsroom:
+    """Opens a newsroom over recorded sources, in one home folder for the test."""
+
+    @contextlib.asynccontextmanager
+    async def open_one(
+        *history: RecordedSource,
+        clock: Clock | None = None,
+        interval_s: float = 300.0,
+        home: Path = tmp_path,
+        change: Callable[[Source], Source] = lambda source: source,
+        **sections: Any,
+    ) -> AsyncIterator[Newsroom]:
+        web = RecordedWeb(history or (recorded_source(),), START)
+        clock = clock or SteppedClock(START)
+        settings = newsroom_settings(home, clock, **sections)
+        with serve_in_thread(web, clock) as served:
+            sources = [change(source) for source in web.sources(served.port, interval_s)]
+            catalogue = read_only_catalogue(sources)
+            async with Collector(settings, catalogue, "test") as collector:
+                await collector.sync_catalogue()
+                yield Newsroom(web, served, settings, catalogue, collector)
+
+    return open_one
+
+
+@pytest.fixture(scope="session")
+def new_name() -> Callable[[str], str]:
+    """Makes names no other test has: the tests share one server, and it forgets nothing."""
+    numbers = itertools.count(1)
+    return lambda word: f"{word}-{next(numbers)}"
+
+
+@pytest.fixture(scope="session")
+def reachable_folder() -> Iterator[Path]:
+    """A folder that PostgreSQL's own user can reach, where the tests run as root."""
+    folder = Path(tempfile.mkdtemp(prefix="newsbeat-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(reachable_folder: Path) -> Iterator[str]:
+    """One Prefect server of ours, on a PostgreSQL of ours; gives its API's address.
+
+    This process becomes its client, whether or not Prefect was imported before.
+    """
+    settings = Settings(reachable_folder / "server", prefect=PrefectSettings(port=find_free_port()))
+    settings.folder.mkdir(parents=True)
+    with contextlib.ExitStack() as stack:
+        postgres = start_postgres(settings.folder / "postgres")
+        stack.callback(postgres.stop)
+        server = PrefectServer(settings, postgres.database_url)
+        stack.callback(server.stop)
+        api_url = server.start().api_url
+        environment = client_environment(settings, api_url)
+        # Log lines still on their way at the end would wait a minute for a server that is gone.
+        environment["PREFECT_LOGGING_TO_API_ENABLED"] = "false"
+        # Our own settings stay as they are: other tests of this process read them.
+        stack.enter_context(_environment(_without(environment, "NEWSBEAT_")))
+        yield api_url
+
+
+@contextlib.contextmanager
+def _environment(added: Mapping[str, str]) -> Iterator[None]:
+    """Add to the environment of this process, and to the settings Prefect read from it."""
+    from prefect.context import refresh_global_settings_context
+
+    before = dict(os.environ)
+    os.environ.update(added)
+    refresh_global_settings_context()
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        refresh_global_settings_context()
+
+
+def _without(environment: Mapping[str, str], *prefixes: str) -> dict[str, str]:
+    return {name: text for name, text in environment.items() if not name.startswith(prefixes)}
