@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -346,10 +345,10 @@ def _print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
-def _print_rich(renderable: Callable[..., Any] | Any) -> None:
-    from rich.console import Console
+def _print_rich(renderable: Any) -> None:
+    from flows.commands.screen import make_console
 
-    Console().print(renderable)
+    make_console().print(renderable)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ from tasks.prefect_server import (
 )
 from tasks.settings import Settings
 
+WORKER_READY = "worker ready"
+WORKER_DEPLOYED = "deployed"
+"""Words the worker's lines begin with, for the supervisor to find."""
+
 QUICK_DEATH_S = 20.0
 """A worker that dies sooner after its start did not come to work at all."""
 
@@ -64,8 +68,10 @@ class Supervisor:
         self._prefect: PrefectServer | None = None
         self._worker: subprocess.Popen[bytes] | None = None
         self._worker_started = 0.0
+        self._log_start = 0
         self._quick_deaths = 0
         self._note = settings.folder / "up.json"
+        self._is_noted = False
 
     @property
     def worker_pid(self) -> int | None:
@@ -95,6 +101,7 @@ class Supervisor:
             )
         self.settings.folder.mkdir(parents=True, exist_ok=True)
         self._note.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
+        self._is_noted = True
         api_url = configured_api_url(self.settings) if use_configured else ""
         if api_url:
             if not is_healthy(api_url):
@@ -118,7 +125,9 @@ class Supervisor:
     def start_worker(self) -> None:
         """Start the worker as a process of its own."""
         assert self.server is not None
-        command = [sys.executable, "-m", "flows.cli", "worker", "--parent", str(os.getpid())]
+        # -P: started in a home folder, whose `data` must not pass for our package.
+        command = [sys.executable, "-P", "-m", "flows.cli", "worker"]
+        command += ["--parent", str(os.getpid())]
         environment = {
             **self._environ,
             **client_environment(self.settings, self.server.api_url),
@@ -126,8 +135,15 @@ class Supervisor:
             "NEWSBEAT_CLOCK": self.settings.clock.spell(),
         }
         with self.worker_log.open("ab") as log:
+            self._log_start = log.tell()
             self._worker = subprocess.Popen(  # noqa: S603
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C is for us alone: what we started is stopped in its order.
+                process_group=0,
             )
         self._worker_started = time.monotonic()
 
@@ -135,6 +151,23 @@ class Supervisor:
     def worker_log(self) -> Path:
         """Where the worker's words go."""
         return logs_folder(self.settings) / "worker.log"
+
+    @property
+    def is_worker_ready(self) -> bool:
+        """Whether the worker that runs has said that it collects."""
+        return any(line.startswith(WORKER_READY) for line in self._worker_lines())
+
+    @property
+    def worker_progress(self) -> str:
+        """How far the worker is with its deployments, ``""`` before it has begun."""
+        done = [line for line in self._worker_lines() if line.startswith(WORKER_DEPLOYED)]
+        return done[-1] if done else ""
+
+    def _worker_lines(self) -> list[str]:
+        """Return what the worker has said since its start."""
+        with self.worker_log.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace").splitlines()
 
     def watch(self) -> None:
         """Start again whatever has died. Call it every second or so.
@@ -144,6 +177,9 @@ class Supervisor:
         ServerError
             If the worker dies at every start; the message holds its last words.
         """
+        if self._postgres is not None and not _lives(self._postgres.pid):
+            self._say("the database has died; starting it again …")
+            self._postgres.start()
         if self._prefect is not None and self.server is not None and not _lives(self.server.pid):
             self._say("Prefect's server has died; starting it again …")
             self._prefect.stop()
@@ -173,7 +209,8 @@ class Supervisor:
             self._prefect.stop()
         if self._postgres is not None:
             self._postgres.stop()
-        self._note.unlink(missing_ok=True)
+        if self._is_noted:
+            self._note.unlink(missing_ok=True)
 
 
 def running_supervisor(settings: Settings) -> int | None:

@@ -183,7 +183,8 @@ class Settings:
     home
         Folder of ``newsbeat.toml``, the catalogue (``data/sources``) and the warehouse.
     clock
-        The product's clock; ordinary time unless ``NEWSBEAT_CLOCK`` says otherwise.
+        The product's clock; ordinary time unless ``NEWSBEAT_CLOCK``, or ``clock`` at the top
+        of the file, says otherwise: a replay's home keeps the time of its replay.
     """
 
     home: Path
@@ -251,29 +252,34 @@ def read_settings(home: Path | str = ".", environ: Mapping[str, str] | None = No
     folder = Path(home).expanduser().resolve()
     if not folder.is_dir():
         raise ConfigError(str(home), "", None, "no such folder; name one that exists with --home")
-    values = _read_file(folder / SETTINGS_FILE)
+    values, clock = _read_file(folder / SETTINGS_FILE)
     _add_environment(values, environ)
     sections = {
         name: _section(kind, dict(values.get(name, {})), name) for name, kind in _SECTIONS.items()
     }
-    return Settings(home=folder, clock=_clock(environ), **sections)
+    if environ.get("NEWSBEAT_CLOCK"):
+        clock = _clock("environment", "NEWSBEAT_CLOCK", environ["NEWSBEAT_CLOCK"])
+    return Settings(home=folder, clock=clock, **sections)
 
 
-def _read_file(path: Path) -> dict[str, dict[str, tuple[str, Any]]]:
-    """Return ``{section: {key: (where, value)}}``."""
+def _read_file(path: Path) -> tuple[dict[str, dict[str, tuple[str, Any]]], Clock]:
+    """Return ``{section: {key: (where, value)}}``, and the clock."""
     if not path.exists():
-        return {}
+        return {}, Clock()
     try:
         parsed = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(str(path), "", None, f"not readable as TOML: {error}") from error
     found: dict[str, dict[str, tuple[str, Any]]] = {}
+    clock = Clock()
+    if "clock" in parsed:
+        clock = _clock(str(path), "clock", parsed.pop("clock"))
     for name, section in parsed.items():
         if name not in _SECTIONS or not isinstance(section, dict):
             allowed = ", ".join(f"[{known}]" for known in _SECTIONS)
             raise ConfigError(str(path), name, section, f"sections are {allowed}")
         found[name] = {key: (str(path), value) for key, value in section.items()}
-    return found
+    return found, clock
 
 
 def _add_environment(
@@ -328,13 +334,8 @@ def convert_value(where: str, key: str, value: Any, wanted: Any) -> Any:
     raise ConfigError(where, key, value, f"it must be {names.get(wanted, str(wanted))}")
 
 
-def _clock(environ: Mapping[str, str]) -> Clock:
-    text = environ.get("NEWSBEAT_CLOCK")
-    if not text:
-        return Clock()
+def _clock(where: str, key: str, text: Any) -> Clock:
     try:
-        return Clock.read_spelling(text)
+        return Clock.read_spelling(str(text))
     except ValueError as error:
-        raise ConfigError(
-            "environment", "NEWSBEAT_CLOCK", text, f"it must be speed:wall:at ({error})"
-        ) from error
+        raise ConfigError(where, key, text, f"it must be speed:wall:at ({error})") from error

@@ -11,21 +11,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import click
-from rich.console import Console
-from rich.table import Table
+from rich.console import Group, RenderableType
+from rich.spinner import Spinner
+from rich.text import Text
 
 from flows.commands.reporting import read_report
-from flows.commands.running import Stopped, stopping_on_signals
+from flows.commands.running import Stopped, await_worker, stopping_on_signals, undisturbed
+from flows.commands.screen import Column, Screen, fit_table, spell_command
 from flows.supervisor import Supervisor, running_supervisor
 from models.errors import ConfigError, NewsbeatError
+from models.polling.fixed import spell_duration
 from tasks.clock import Clock
 from tasks.prefect_server import find_free_port, is_port_free, read_runs
 from tasks.replay.history import RecordedSource, RecordedWeb, write_catalogue
 from tasks.replay.recording import read_recording
 from tasks.replay.sample import sample_web
 from tasks.replay.server import serve_in_process
-from tasks.settings import PrefectSettings, Settings, read_settings
+from tasks.settings import SETTINGS_FILE, PrefectSettings, Settings, read_settings
 from tasks.tally import SourceTally, read_poll_ids, read_settled, read_tallies
 from tasks.warehouse_reader import open_reader
 
@@ -35,11 +37,14 @@ MARK = ".newsbeat-demo"
 POLL_INTERVAL_S = 300.0
 SETTLE_TIMEOUT_S = 120.0
 LOOK_S = 1.0
-TABLE_WIDTH = 110
-"""Where nobody's terminal is asked, wide enough for every column."""
+KEPT_HOURS = 72.0
+"""How long the recorded web publishes where the demo is to go on after the count."""
+
+LINE_S = 10.0
+"""Where nothing moves, a line this often."""
 
 SETTINGS = """\
-# Written by `newsbeat demo`. Everything here is on this machine.
+# Written by `newsbeat demo`. Everything here is on this machine; the folder may be deleted.
 [agent]
 contact = "demo@newsbeat.example"
 
@@ -159,21 +164,27 @@ def run_demo(
     NewsbeatError
         If a part does not start, or the folder is not a demo's.
     """
-    say: Callable[[str], None] = (lambda _line: None) if quiet else click.echo
     settings = _prepare(folder)
-    say("reading the recording …" if data else "inventing a morning of twelve newsrooms …")
-    hours = (minutes + 3.0) * speed / 60.0
-    # Its clock starts when everything is up; until then the web does not move.
-    web = read_recording(data, hours=hours) if data else sample_web(hours=hours)
-    supervisor = Supervisor(settings, say, _plain_environment())
-    try:
-        with stopping_on_signals():
-            outcome = _live_through(supervisor, web, minutes, speed, say, meddle, keep)
-    except Stopped:
-        raise NewsbeatError("the demo was stopped before its end; nothing was counted") from None
-    finally:
-        supervisor.stop()
-    return outcome
+    hours = KEPT_HOURS if keep else (minutes + 3.0) * speed / 60.0
+    with Screen(quiet) as screen:
+        screen.say(
+            "reading the recording …" if data else "inventing a morning of twelve newsrooms …"
+        )
+        # Its clock starts when everything is up; until then the web does not move.
+        web = read_recording(data, hours=hours) if data else sample_web(hours=hours)
+        supervisor = Supervisor(settings, screen.say, _plain_environment())
+        demo = _Demo(supervisor, web, minutes, speed, screen, meddle)
+        try:
+            with stopping_on_signals():
+                return demo.live_through(keep)
+        except Stopped:
+            raise NewsbeatError(
+                "the demo was stopped before its end; nothing was counted"
+            ) from None
+        finally:
+            screen.say("stopping …")
+            with undisturbed():
+                supervisor.stop()
 
 
 def _prepare(folder: Path) -> Settings:
@@ -203,81 +214,142 @@ def _plain_environment() -> dict[str, str]:
     }
 
 
-def _live_through(
-    supervisor: Supervisor,
-    web: RecordedWeb,
-    minutes: float,
-    speed: float,
-    say: Callable[[str], None],
-    meddle: Callable[[Supervisor], None],
-    keep: bool,
-) -> DemoOutcome:
-    server = supervisor.start_server(use_configured=False)
-    clock = Clock.starting_at(web.start, speed)
-    supervisor.settings = settings = replace(supervisor.settings, clock=clock)
-    with serve_in_process(web, clock) as port:
-        write_catalogue(web.sources(port, POLL_INTERVAL_S), settings.sources_folder)
-        say(f"starting the worker for {len(web.history)} sources …")
-        supervisor.start_worker()
-        say(f"Prefect   {server.ui_url}   (every poll is a flow run; open one)")
-        say(f'SQL       newsbeat sql --home {settings.home} "FROM source_health"')
-        say(f"{speed:g} recorded seconds a second; collecting for {minutes:g} min …")
-        _collect(supervisor, minutes, say, meddle)
-        ended_at = clock.now()
-        unsettled = _settle(supervisor, web, ended_at, say)
-        outcome = _count(supervisor, web, ended_at, unsettled)
-        _show(outcome, say)
-        say(f"look at it:  newsbeat status --home {settings.home}")
-        say(f'             newsbeat sql --home {settings.home} "FROM lag_by_source_day"')
-        if keep:
-            say(f"going on until Ctrl-C; look at {server.ui_url}")
-            _keep_going(supervisor)
-    return outcome
+class _Demo:
+    """One run of the demo: start everything, collect, let it settle, count."""
 
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        web: RecordedWeb,
+        minutes: float,
+        speed: float,
+        screen: Screen,
+        meddle: Callable[[Supervisor], None],
+    ) -> None:
+        self.supervisor = supervisor
+        self.web = web
+        self.minutes = minutes
+        self.speed = speed
+        self.screen = screen
+        self.meddle = meddle
 
-def _collect(
-    supervisor: Supervisor,
-    minutes: float,
-    say: Callable[[str], None],
-    meddle: Callable[[Supervisor], None],
-) -> None:
-    end = time.monotonic() + minutes * 60
-    next_line = time.monotonic() + 10
-    while time.monotonic() < end:
-        time.sleep(LOOK_S)
-        supervisor.watch()
-        meddle(supervisor)
-        if time.monotonic() >= next_line:
-            next_line += 10
-            say(_progress_line(supervisor.settings))
+    @property
+    def home(self) -> Path:
+        """The demo's home folder."""
+        return self.supervisor.settings.home
 
+    def live_through(self, keep: bool) -> DemoOutcome:
+        """Return the count after a stretch of the recorded web."""
+        supervisor, screen = self.supervisor, self.screen
+        server = supervisor.start_server(use_configured=False)
+        clock = Clock.starting_at(self.web.start, self.speed)
+        _write_clock(self.home, clock)
+        supervisor.settings = replace(supervisor.settings, clock=clock)
+        with serve_in_process(self.web, clock) as port:
+            sources = self.web.sources(port, POLL_INTERVAL_S)
+            write_catalogue(sources, supervisor.settings.sources_folder)
+            supervisor.start_worker()
+            await_worker(supervisor, screen, len(sources))
+            screen.say(f"Prefect   {server.ui_url}   every poll is a flow run; open one")
+            screen.say(f"ask       {spell_command(self.home, 'sql', 'FROM source_health')}")
+            screen.say(
+                f"collecting for {self.minutes:g} min, in which"
+                f" {spell_duration(self.minutes * 60 * self.speed)} of recorded time go by"
+            )
+            ended_at = self._collect()
+            unsettled = self._settle(ended_at)
+            outcome = _count(supervisor, self.web, ended_at, unsettled)
+            _show(outcome, screen)
+            self._say_where_to_look(keep)
+            if keep:
+                self._keep_going()
+        # Its time goes on at the ordinary pace: what is asked later is not answered "hours ago".
+        _write_clock(self.home, Clock.starting_at(clock.now(), 1.0))
+        return outcome
 
-def _progress_line(settings: Settings) -> str:
-    try:
-        report = read_report(settings)
-    except NewsbeatError:
-        return f"{settings.clock.now():%H:%M}  the worker is starting"
-    polls = sum(row.n_polls for row in report.rows)
-    return f"{report.in_one_line()} in {polls} polls"
+    def _collect(self) -> datetime:
+        """Watch for as long as was asked, and return the recorded moment of the end."""
+        began = time.monotonic()
+        next_line = began + LINE_S
+        while (passed_s := time.monotonic() - began) < self.minutes * 60:
+            time.sleep(LOOK_S)
+            self.supervisor.watch()
+            self.meddle(self.supervisor)
+            if self.screen.is_live:
+                self.screen.move(self._view(f"{_clock_face(passed_s)} of {self.minutes:g} min"))
+            elif time.monotonic() >= next_line:
+                next_line += LINE_S
+                self.screen.say(self._standing())
+        return self.supervisor.settings.clock.now()
 
+    def _settle(self, ended_at: datetime) -> tuple[str, ...]:
+        """Wait until each source was polled once more after `ended_at` and owes nothing."""
+        what = "letting the last polls come in"
+        if not self.screen.is_live:
+            self.screen.say(f"{what} …")
+        give_up = time.monotonic() + SETTLE_TIMEOUT_S
+        wanted = {source.source for source in self.web.history}
+        missing = wanted
+        while missing and time.monotonic() < give_up:
+            time.sleep(LOOK_S)
+            self.supervisor.watch()
+            self.screen.move(self._view(what))
+            try:
+                with open_reader(self.supervisor.settings) as reader:
+                    missing = wanted - read_settled(reader, ended_at)
+            except NewsbeatError:
+                continue
+        return tuple(sorted(missing))
 
-def _settle(
-    supervisor: Supervisor, web: RecordedWeb, ended_at: datetime, say: Callable[[str], None]
-) -> tuple[str, ...]:
-    """Wait until each source was polled once more after `ended_at` and owes nothing."""
-    say("letting the last polls come in …")
-    give_up = time.monotonic() + SETTLE_TIMEOUT_S
-    wanted = {source.source for source in web.history}
-    missing = wanted
-    while missing and time.monotonic() < give_up:
-        time.sleep(LOOK_S)
-        supervisor.watch()
+    def _standing(self) -> str:
         try:
-            with open_reader(supervisor.settings) as reader:
-                missing = wanted - read_settled(reader, ended_at)
-        except NewsbeatError:
-            continue
-    return tuple(sorted(missing))
+            return read_report(self.supervisor.settings).in_one_line()
+        except NewsbeatError as error:
+            return str(error)
+
+    def _view(self, how_far: str) -> RenderableType:
+        """Return the standing of every source, as it moves in a terminal."""
+        try:
+            report = read_report(self.supervisor.settings)
+        except NewsbeatError as error:
+            return Spinner("dots", Text(f"{how_far}  {error}"))
+        line = f"{how_far}   {report.in_one_line()}"
+        return Group("", report.table(self.screen.console.width), "", Spinner("dots", Text(line)))
+
+    def _say_where_to_look(self, keep: bool) -> None:
+        say = self.screen.say
+        say("")
+        say("It can all be asked about:" if not keep else "It goes on; look at it:")
+        say(f"  {spell_command(self.home, 'status')}")
+        say(f"  {spell_command(self.home, 'sql', 'FROM lag_by_source_day ORDER BY ALL')}")
+        if keep:
+            assert self.supervisor.server is not None
+            say(f"  {self.supervisor.server.ui_url}")
+        else:
+            say("Prefect's pages are there while it runs; --keep leaves it running.")
+
+    def _keep_going(self) -> None:
+        """Go on until interrupted, for as long as the web has something to publish."""
+        self.screen.say("Ctrl-C stops it")
+        try:
+            while True:
+                time.sleep(LOOK_S)
+                self.supervisor.watch()
+                self.screen.move(self._view("going on; Ctrl-C stops it"))
+        except Stopped:
+            return
+
+
+def _clock_face(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02}"
+
+
+def _write_clock(home: Path, clock: Clock) -> None:
+    """Let every command in the demo's home live in the demo's time."""
+    file = home / SETTINGS_FILE
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith("clock = ")]
+    file.write_text("".join([f'clock = "{clock.spell()}"\n', *kept]), encoding="utf-8")
 
 
 def _count(
@@ -318,7 +390,7 @@ def _count_source(
         source=source.source,
         kind=source.kind,
         listed=len(urls),
-        articles=sum(tally.stored.values()),
+        articles=sum(times for url, times in tally.stored.items() if url in urls),
         missing=tuple(sorted(urls - tally.stored.keys())),
         twice=tuple(sorted(url for url, times in tally.stored.items() if times > 1)),
         polls=tally.polls,
@@ -331,32 +403,34 @@ def _count_source(
     )
 
 
-def _show(outcome: DemoOutcome, say: Callable[[str], None]) -> None:
-    table = Table(title=f"{outcome.started_at:%H:%M} to {outcome.ended_at:%H:%M} recorded time")
-    table.add_column("source", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    for name in ("listed", "articles", "mean lag", "polls", "empty", "failed", "MB", "missing"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for count in outcome.sources:
-        lag = "" if count.mean_lag_s is None else f"{count.mean_lag_s:.0f} s"
-        cells = [count.source, count.kind, count.listed, count.articles, lag, count.polls]
-        cells += [count.empty_polls, count.failed_polls, f"{count.megabytes:.2f}"]
-        table.add_row(*map(str, cells), str(len(count.missing)))
-    console = Console(width=max(Console().width, TABLE_WIDTH))
-    with console.capture() as capture:
-        console.print(table)
-    say(capture.get().rstrip())
+def _show(outcome: DemoOutcome, screen: Screen) -> None:
+    counts = outcome.sources
+    lags = [count.mean_lag_s for count in counts]
+    columns = [
+        Column("source", [count.source for count in counts]),
+        Column("kind", [count.kind for count in counts], worth=1),
+        Column("listed", [f"{count.listed}" for count in counts], True),
+        Column("articles", [f"{count.articles}" for count in counts], True),
+        Column("missing", [_or_blank(len(count.missing)) for count in counts], True),
+        Column("mean lag", ["" if lag is None else spell_duration(lag) for lag in lags], True),
+        Column("polls", [f"{count.polls}" for count in counts], True),
+        Column("empty", [f"{count.empty_polls}" for count in counts], True, worth=2),
+        Column("failed", [_or_blank(count.failed_polls) for count in counts], True, worth=3),
+        Column("MB", [f"{count.megabytes:.2f}" for count in counts], True, worth=4),
+    ]
+    screen.say("")
+    screen.say(f"{outcome.started_at:%H:%M} to {outcome.ended_at:%H:%M} in recorded time (UTC)")
+    screen.say("")
+    screen.keep(fit_table(columns, screen.console.width))
+    screen.say("")
     for problem in outcome.problems:
-        say(f"PROBLEM   {problem}")
+        screen.say(f"PROBLEM   {problem}")
     if outcome.is_good:
-        total = sum(count.listed for count in outcome.sources)
-        say(f"all {total} listed entries are in `articles`, each once; every source goes on")
+        total = sum(count.listed for count in counts)
+        screen.say(
+            f"All {total} listed entries are in `articles`, each once; every source goes on."
+        )
 
 
-def _keep_going(supervisor: Supervisor) -> None:
-    try:
-        while True:
-            time.sleep(LOOK_S)
-            supervisor.watch()
-    except Stopped:
-        return
+def _or_blank(number: int) -> str:
+    return f"{number}" if number else "–"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.screen import Column, fit_table
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
 from models.records import SourceStatus
@@ -18,6 +20,9 @@ from tasks.warehouse_reader import open_reader
 
 LATE = timedelta(minutes=2)
 """A poll that is due longer ago than this is late: the worker starts polls within seconds."""
+
+WIDEST_REASON = 48
+"""Characters of a reason shown in the table; Prefect's pages have it whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +65,30 @@ class StatusReport:
         return [row for row in self.rows if row.n_possible_losses]
 
     def in_one_line(self) -> str:
-        """Return a line such as ``181 sources: 2 broken, 0 late; 12,300 articles``."""
+        """Return a line such as ``08:31 UTC  181 sources, 2 broken; 900 articles, lag 4 min``."""
         articles = sum(row.n_articles for row in self.rows)
+        troubles = [
+            f"{len(rows)} {what}"
+            for rows, what in (
+                (self.broken, "broken"),
+                (self.late, "late"),
+                (self.lossy, "with possible loss"),
+            )
+            if rows
+        ]
+        facts = [f"{articles:,} articles", f"{sum(row.n_polls for row in self.rows):,} polls"]
+        if (lag := self.median_lag_s) is not None:
+            facts.append(f"lag {spell_duration(lag)}")
         return (
-            f"{self.now:%H:%M} UTC  {len(self.rows)} sources: {len(self.broken)} broken,"
-            f" {len(self.late)} late, {len(self.lossy)} with possible loss;"
-            f" {articles:,} articles"
+            f"{self.now:%Y-%m-%d %H:%M} UTC  {len(self.rows)} sources,"
+            f" {', '.join(troubles) or 'all well'}; {', '.join(facts)}"
         )
+
+    @property
+    def median_lag_s(self) -> float | None:
+        """The publication lag of the source in the middle, in seconds; None while unknown."""
+        lags = [row.median_lag_s for row in self.rows if row.median_lag_s is not None]
+        return statistics.median(lags) if lags else None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
@@ -91,7 +113,8 @@ class StatusReport:
         if not self.is_live:
             yield Text("no worker runs here; `newsbeat up` starts it", style="yellow")
         yield from self._troubles()
-        yield self._table()
+        yield ""
+        yield self.table(options.max_width)
 
     def _troubles(self) -> list[Text]:
         lines = []
@@ -106,46 +129,43 @@ class StatusReport:
             lines.append(Text(f"late    {row.source}: due {wait} ago", style="yellow"))
         for row in self.lossy:
             times = row.n_possible_losses
+            polls = "1 poll" if times == 1 else f"{times} polls"
             lines.append(
                 Text(
-                    f"lost?   {row.source}: {times} polls found no entry they knew; shorten"
-                    " its interval",
+                    f"lost?   {row.source}: {polls} found no entry known before;"
+                    " shorten its interval",
                     style="yellow",
                 )
             )
         return lines
 
-    def _table(self) -> Table:
-        table = Table(expand=False)
-        table.add_column("source", no_wrap=True)
-        table.add_column("kind")
-        table.add_column("state")
-        for name in ("articles", "24 h", "lag", "polls"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("last poll", no_wrap=True)
-        table.add_column("next poll")
-        for row in self.rows:
-            lag = row.median_lag_s
-            table.add_row(
-                row.source,
-                row.kind,
-                _state(row.state),
-                f"{row.n_articles:,}",
-                f"{row.n_articles_24h:,}",
-                "" if lag is None else spell_duration(lag),
-                f"{row.n_polls:,}",
-                f"{row.last_outcome or ''} {self._ago(row.last_poll_at)}".strip(),
-                self._next(row),
-            )
-        return table
+    def table(self, width: int) -> Table:
+        """Return the table of all sources, fitted to `width` cells."""
+        rows = self.rows
+        lags = [row.median_lag_s for row in rows]
+        columns = [
+            Column("source", [row.source for row in rows]),
+            Column("kind", [row.kind for row in rows], worth=2),
+            Column("state", [_state(row.state) for row in rows], worth=6),
+            Column("articles", [f"{row.n_articles:,}" for row in rows], is_number=True),
+            Column("24 h", [f"{row.n_articles_24h:,}" for row in rows], True, worth=4),
+            Column("lag", ["" if lag is None else spell_duration(lag) for lag in lags], True),
+            Column("polls", [f"{row.n_polls:,}" for row in rows], True, worth=3),
+            Column("last poll", [self._ago(row.last_poll_at) for row in rows], True, worth=8),
+            Column("found", [_outcome(row.last_outcome) for row in rows], worth=5),
+        ]
+        if self.is_live:
+            columns += [
+                Column("next poll", [self._next(row) for row in rows], True),
+                Column("because", [_why(row) for row in rows], worth=1),
+            ]
+        return fit_table(columns, width)
 
     def _next(self, row: SourceStatus) -> str:
         if row.state == "paused" or row.due_at is None:
-            return one_line(row.reason)
+            return "none"
         wait_s = (row.due_at - self.now).total_seconds()
-        when = f"in {spell_duration(wait_s)}" if wait_s > 0 else "now"
-        _, _, why = row.reason.partition(": ")
-        return f"{when} ({one_line(why or row.reason)})"
+        return f"in {spell_duration(wait_s)}" if wait_s > 0 else "now"
 
     def _ago(self, moment: datetime | None) -> str:
         if moment is None:
@@ -156,6 +176,18 @@ class StatusReport:
 def _state(state: str) -> Text:
     colours = {"active": "green", "paused": "dim", "failing": "red", "drifted": "red"}
     return Text(state, style=colours.get(state, ""))
+
+
+def _outcome(outcome: str | None) -> Text:
+    colours = {"new": "green", "failed": "red", "refused": "red"}
+    return Text(outcome or "", style=colours.get(outcome or "", "dim"))
+
+
+def _why(row: SourceStatus) -> str:
+    """Return the reason for the next poll without its time, which has a column of its own."""
+    _, _, why = row.reason.partition(": ")
+    why = one_line(why or row.reason)
+    return why if len(why) <= WIDEST_REASON else f"{why[: WIDEST_REASON - 1]}…"
 
 
 def read_report(settings: Settings) -> StatusReport:

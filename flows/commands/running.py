@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from types import FrameType
 
-import click
+from rich.spinner import Spinner
+from rich.text import Text
 
+from flows.commands.reporting import StatusReport, read_report
+from flows.commands.screen import Screen, spell_command
 from flows.supervisor import Supervisor
 from models.errors import ConfigError, NewsbeatError
-from tasks.catalogue import read_catalogue
-from tasks.settings import Settings
+from models.harmless import one_line
+from tasks.catalogue import Catalogue, read_catalogue
+from tasks.settings import SETTINGS_FILE, Settings
 
 WATCH_S = 1.0
+READY_LOOK_S = 0.2
+LOOK_S = 10.0
+"""How often `up` looks at the sources: the warehouse answers in some hundredths of a second."""
+
 REPORT_S = 60.0
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+NO_CONTACT = (
+    "say who collects before anything outside this machine is fetched: a line"
+    ' contact = "you@example.org" under [agent] (or NEWSBEAT_AGENT_CONTACT), a mail address or'
+    " page where the owner of a site can reach you"
+)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -26,12 +40,23 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 @contextlib.contextmanager
 def stopping_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and Ctrl-C into :class:`Stopped`, and back when left."""
+    """Turn SIGTERM, Ctrl-C and a closed terminal into :class:`Stopped`, and back when left."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise Stopped
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, stop) for number in STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let a second Ctrl-C wait: what is being stopped is stopped in order."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING}
     try:
         yield
     finally:
@@ -50,56 +75,105 @@ def run_up(settings: Settings) -> None:
         If a part does not start.
     """
     catalogue = read_catalogue(settings)
-    for problem in catalogue.problems:
-        click.echo(f"left out: {problem}", err=True)
+    check_can_collect(settings, catalogue)
+    with Screen() as screen:
+        for problem in catalogue.problems:
+            screen.say(f"left out  {problem}")
+        if catalogue.is_packaged:
+            screen.say(
+                f"collecting the {len(catalogue.sources)} sources that come with newsbeat;"
+                f" for your own: {spell_command(settings.home, 'add URL')}"
+            )
+        supervisor = Supervisor(settings, screen.say)
+        try:
+            with stopping_on_signals():
+                _run(supervisor, len(catalogue.sources), screen)
+        except Stopped:
+            pass
+        finally:
+            screen.say("stopping …")
+            with undisturbed():
+                supervisor.stop()
+        screen.say("stopped; everything collected is in the warehouse")
+
+
+def check_can_collect(settings: Settings, catalogue: Catalogue) -> None:
+    """Raise where there is nothing to collect, or nobody to answer for it.
+
+    Raises
+    ------
+    ConfigError
+        The message says what to do.
+    """
     if not catalogue.sources:
-        raise ConfigError(
-            str(settings.sources_folder), "", None, "no source yet; add one: newsbeat add URL"
-        )
+        add = spell_command(settings.home, "add URL")
+        raise ConfigError(catalogue.folder, "", None, f"no source to collect; add one: {add}")
     if not settings.agent.contact and not all(s.http.allow_private for s in catalogue.sources):
-        raise ConfigError(
-            "newsbeat.toml",
-            "agent.contact",
-            "",
-            "it must name a mail address or page where the owners of the sites you read can"
-            " reach you (or set NEWSBEAT_AGENT_CONTACT)",
-        )
-    supervisor = Supervisor(settings, click.echo)
-    try:
-        with stopping_on_signals():
-            _run(supervisor, len(catalogue.sources))
-    except Stopped:
-        click.echo("stopping …")
-    finally:
-        supervisor.stop()
-    click.echo("stopped; everything collected is in the warehouse")
+        raise ConfigError(str(settings.home / SETTINGS_FILE), "", None, NO_CONTACT)
 
 
-def _run(supervisor: Supervisor, n_sources: int) -> None:
+def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
     server = supervisor.start_server()
-    click.echo(f"starting the worker for {n_sources} sources …")
     supervisor.start_worker()
-    click.echo(f"Prefect   {server.ui_url}")
-    click.echo('SQL       newsbeat sql "FROM source_health"')
-    click.echo("status    newsbeat status")
-    click.echo(f"log       {supervisor.worker_log}")
-    click.echo("Ctrl-C stops everything.")
-    reported = time.monotonic()
+    await_worker(supervisor, screen, n_sources)
+    home = supervisor.settings.home
+    screen.say(f"Prefect   {server.ui_url}   flow runs, deployments, a page for each source")
+    screen.say(f"ask       {spell_command(home, 'sql', 'FROM source_health')}")
+    screen.say(f"look      {spell_command(home, 'status')}")
+    screen.say(f"log       {supervisor.worker_log}")
+    screen.say(f"{n_sources} sources; Ctrl-C stops everything, and loses nothing")
+    watched = _Watched(supervisor.settings, screen)
     while True:
+        watched.look()
         time.sleep(WATCH_S)
         supervisor.watch()
-        if time.monotonic() - reported >= REPORT_S:
-            reported = time.monotonic()
-            _report(supervisor.settings)
 
 
-def _report(settings: Settings) -> None:
-    """Print one line on how things stand."""
-    from flows.commands.reporting import read_report
+def await_worker(supervisor: Supervisor, screen: Screen, n_sources: int) -> None:
+    """Wait until the worker collects, and show how far it is."""
+    what = f"starting the worker for {n_sources} sources"
+    screen.say(f"{what} …")
+    while not supervisor.is_worker_ready:
+        time.sleep(READY_LOOK_S)
+        supervisor.watch()
+        if screen.is_live and (progress := supervisor.worker_progress):
+            screen.say(f"{what}: {progress} …")
 
-    try:
-        line = read_report(settings).in_one_line()
-    except NewsbeatError as error:
-        line = str(error)
-    click.echo(line)
-    sys.stdout.flush()
+
+class _Watched:
+    """Says once a minute how things stand, and at once which source broke or mended.
+
+    In a terminal the standing is a line at the bottom that renews itself.
+    """
+
+    def __init__(self, settings: Settings, screen: Screen) -> None:
+        self._settings = settings
+        self._screen = screen
+        self._broken: set[str] = set()
+        self._look_at = self._line_at = 0.0
+
+    def look(self) -> None:
+        """Look, if it is time to."""
+        if (now := time.monotonic()) < self._look_at:
+            return
+        self._look_at = now + LOOK_S
+        try:
+            report = read_report(self._settings)
+        except NewsbeatError as error:
+            self._screen.say(str(error))
+            return
+        self._say_changes(report)
+        if self._screen.is_live:
+            self._screen.move(Spinner("dots", Text(report.in_one_line())))
+        elif now >= self._line_at:
+            self._line_at = now + REPORT_S
+            self._screen.say(report.in_one_line())
+
+    def _say_changes(self, report: StatusReport) -> None:
+        broken = {row.source: row for row in report.broken}
+        for source in sorted(broken.keys() - self._broken):
+            reason = one_line(broken[source].last_reason or broken[source].reason)
+            self._screen.say(f"{report.now:%H:%M} UTC  broken  {source}: {reason}")
+        for source in sorted(self._broken - broken.keys()):
+            self._screen.say(f"{report.now:%H:%M} UTC  mended  {source}")
+        self._broken = set(broken)

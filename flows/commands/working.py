@@ -9,6 +9,7 @@ import signal
 import sys
 
 from flows.deploy import deploy_sources, pause_missing
+from flows.supervisor import WORKER_DEPLOYED, WORKER_READY
 from flows.worker import Worker, run_worker
 from models.records import Source
 from tasks.catalogue import Catalogue, read_catalogue
@@ -16,6 +17,7 @@ from tasks.orchestrator import Orchestrator
 from tasks.settings import Settings
 
 PARENT_CHECK_S = 1.0
+DEPLOYED_STEP = 10
 
 
 def work(settings: Settings, parent: int | None = None) -> None:
@@ -46,13 +48,28 @@ async def _work(settings: Settings, catalogue: Catalogue, parent: int | None) ->
         loop.add_signal_handler(number, task.cancel)
     watch = asyncio.create_task(_watch_parent(parent, task))
     try:
-        await run_worker(settings, catalogue, on_ready=_say_ready)
+        progress = _Progress(len(catalogue.sources))
+        await run_worker(settings, catalogue, on_ready=_say_ready, on_deployed=progress.note)
     finally:
         watch.cancel()
 
 
 def _say_ready(worker: Worker) -> None:
-    print(f"worker ready: {len(worker.collector.sources)} sources", flush=True)
+    print(f"{WORKER_READY}: {len(worker.collector.sources)} sources", flush=True)
+
+
+class _Progress:
+    """Says now and then how many deployments are made."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+
+    def note(self, _source: Source, _changed: bool) -> None:
+        """Count one more."""
+        self._done += 1
+        if self._done % DEPLOYED_STEP == 0 or self._done == self._total:
+            print(f"{WORKER_DEPLOYED} {self._done} of {self._total}", flush=True)
 
 
 async def _watch_parent(parent: int | None, task: asyncio.Task[None]) -> None:
