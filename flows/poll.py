@@ -167,8 +167,11 @@ async def _read_listing(collector: Collector, findings: Findings) -> Listing | N
         findings.pages.append(collector.pages.store(answer, source.source))
         listing = parse_listing(answer, source, collector.clock.now())
     listing = await _read_children(collector, findings, listing)
-    # Only a listing that was understood may be called known next time.
-    findings.validators, findings.body_sha256 = answer.validators, digest
+    # Only a listing that was understood may be called known next time, and an index says
+    # nothing of what is new in its sitemaps.
+    is_index = bool(listing.children)
+    findings.validators = Validators() if is_index else answer.validators
+    findings.body_sha256 = None if is_index else digest
     findings.hint_s = listing.ttl_s
     return listing
 
@@ -227,12 +230,13 @@ async def _read_articles(collector: Collector, findings: Findings) -> None:
     """Fetch the pages of new and changed entries, and of those still owed."""
     room = collector.settings.extract.articles_per_poll
     now = collector.clock.now()
-    wanted = [_wanted(item) for item in [*findings.entries, *findings.relisted]]
-    owed = await collector.write(
+    rows = await collector.write(
         collector.warehouse.read_pending, findings.source.source, now, room
     )
-    listed = {item.entry_id for item in wanted}
-    wanted += [item for item in owed if item.entry_id not in listed]
+    owed = {item.entry_id: item for item in rows}
+    found = [*findings.entries, *findings.relisted]
+    wanted = [_wanted(item, owed.pop(item.entry_id, None)) for item in found]
+    wanted += owed.values()
     # What does not fit is owed: stored as pending now, fetched by the next polls.
     findings.pending += [replace(item, next_try_at=now) for item in wanted[room:]]
     async with asyncio.TaskGroup() as group:
@@ -240,9 +244,17 @@ async def _read_articles(collector: Collector, findings: Findings) -> None:
             group.create_task(_read_article(collector, findings, item))
 
 
-def _wanted(item: NewEntry) -> PendingArticle:
+def _wanted(item: NewEntry, owed: PendingArticle | None = None) -> PendingArticle:
+    """Return the article of an entry as one to fetch; earlier tries count, however it is listed."""
     entry = item.entry
-    return PendingArticle(item.entry_id, entry.url, entry.title, entry.summary, entry.published_at)
+    return PendingArticle(
+        item.entry_id,
+        entry.url,
+        entry.title,
+        entry.summary,
+        entry.published_at,
+        attempts=owed.attempts if owed else 0,
+    )
 
 
 async def _read_article(collector: Collector, findings: Findings, item: PendingArticle) -> None:
@@ -309,9 +321,10 @@ def _stand_in(
 ) -> None:
     """Let title and summary of the listing stand in for a page that gives no text.
 
-    For an entry that was relisted the article we have is better: it is left alone.
+    Of an entry that was relisted we have an article already, unless its page is still owed.
     """
-    if any(relisted.entry_id == item.entry_id for relisted in findings.relisted):
+    is_relisted = any(item.entry_id == relisted.entry_id for relisted in findings.relisted)
+    if is_relisted and not item.attempts:
         return
     article = Article(
         title=item.title,
@@ -367,7 +380,7 @@ def _fail(findings: Findings, reason: str, outcome: Outcome = "failed") -> None:
     done = {*findings.settled, *(item.entry_id for item in findings.pending)}
     findings.pending += [
         replace(_wanted(item), next_try_at=findings.started_at, reason=reason)
-        for item in findings.entries
+        for item in [*findings.entries, *findings.relisted]
         if item.entry_id not in done
     ]
     # The listing must be read again in full next time.

@@ -150,6 +150,12 @@ def read_only_catalogue(sources: list[Source], n_problems: int = 0) -> Catalogue
 
 
 @pytest.fixture
+def make_recorded() -> Callable[..., RecordedSource]:
+    """Makes a small recorded source."""
+    return recorded_source
+
+
+@pytest.fixture
 def open_newsroom(tmp_path: Path) -> OpenNewsroom:
     """Opens a newsroom over recorded sources, in one home folder for the test."""
 
