@@ -63,7 +63,7 @@ def main() -> None:
     """
 
 
-@main.command()
+@main.command(short_help="Run the whole system offline, on a recorded web.")
 @HOME
 @click.option("--minutes", default=2.0, show_default=True, help="Minutes to collect for.")
 @click.option("--speed", default=60.0, show_default=True, help="Recorded seconds per second.")
@@ -85,7 +85,8 @@ def demo(
 
     \b
     Example:  newsbeat demo
-              newsbeat demo --speed 120 --minutes 5 --keep
+              newsbeat demo --keep
+              newsbeat demo --speed 120 --minutes 5
     """
     from flows.commands.demonstrating import run_demo
 
@@ -128,7 +129,7 @@ def down(home: Path) -> None:
 @HOME
 @click.option("--parent", type=int, hidden=True, help="Stop when this process is gone.")
 def worker(home: Path, parent: int | None) -> None:
-    """Run polls in this process, for a Prefect server that runs already.
+    """Run polls in this process, for a Prefect server of yours.
 
     \b
     Example:  NEWSBEAT_PREFECT_API_URL=http://prefect.lan:4200/api newsbeat worker
@@ -267,25 +268,44 @@ def inspect(
         click.echo(render_findings(kind, findings))
 
 
-@main.command()
+@main.command(short_help="Find the feed, sitemap or list behind URL and add it.")
 @HOME
 @click.argument("url")
 @click.option("--name", help="Name of the source; made from the address by default.")
+@click.option(
+    "--timezone", help="Zone of its dates that name none, such as Europe/Moscow; else UTC."
+)
 @click.option("--allow-private", is_flag=True, help="Allow addresses inside your own network.")
 @click.option("--yes", is_flag=True, help="Take the best find without asking.")
 @AS_JSON
 def add(
-    home: Path, url: str, name: str | None, allow_private: bool, yes: bool, as_json: bool
+    home: Path,
+    url: str,
+    name: str | None,
+    timezone: str | None,
+    allow_private: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
-    """Find the feed, sitemap or list behind URL and add it to the catalogue.
+    """Find the feed, sitemap or list behind URL and add it to data/sources.
+
+    The first source of your own makes that folder; the catalogue that comes with
+    newsbeat then no longer applies.
 
     \b
     Example:  newsbeat add https://example.com/
+              newsbeat add https://example.com/ --name example --timezone Europe/Moscow
     """
     from flows.commands.adding import add_source
 
     found = add_source(
-        _settings(home), url, name=name, allow_private=allow_private, take_best=yes or as_json
+        _settings(home),
+        url,
+        name=name,
+        timezone=timezone,
+        allow_private=allow_private,
+        take_best=yes or as_json,
+        quiet=as_json,
     )
     if as_json:
         _print_json(found)

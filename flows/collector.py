@@ -126,8 +126,8 @@ def unknown_source(name: str, known: Iterable[str]) -> ConfigError:
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see `newsbeat status` for all"
-    return ConfigError("catalogue", "source", name, f"it is not in the catalogue; {hint}")
+    hint = f"did you mean {' or '.join(near)}?" if near else "its names are in data/sources"
+    return ConfigError("catalogue", "", None, f"there is no source {name!r}; {hint}")
 
 
 _current: Collector | None = None

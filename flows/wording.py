@@ -22,9 +22,14 @@ def describe_poll(result: PollResult) -> str:
     else:
         parts.append("nothing new")
     if poll.articles_stored:
-        parts.append(f"{poll.articles_stored} articles stored")
+        parts.append(f"{spell_count(poll.articles_stored, 'article')} stored")
     if result.pending:
-        parts.append(f"{len(result.pending)} articles owed")
+        parts.append(f"{spell_count(len(result.pending), 'article')} owed")
     if poll.possible_loss:
         parts.append("possible loss: no listed entry was known")
     return ", ".join(parts)
+
+
+def spell_count(number: int, thing: str) -> str:
+    """Return a number of things: ``1 poll``, ``2,300 polls``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

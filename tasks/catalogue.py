@@ -139,6 +139,9 @@ def write_source(folder: Path, source: Source) -> Path:
         The file is then untouched.
     """
     path = folder / ADDED_FILE
+    if not folder.is_dir():
+        # An empty folder would silence the catalogue that comes with newsbeat.
+        _check_written(path, _appended(path, source), source)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _only_writer(folder):

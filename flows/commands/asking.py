@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -16,6 +17,8 @@ from tasks.settings import Settings
 from tasks.warehouse_reader import Table, WarehouseReader, open_reader
 
 WIDEST_CELL = 60
+EXACT_FROM = 1000
+"""Numbers from here on are shown with one decimal instead of four digits."""
 
 
 def ask(settings: Settings, query: str, form: str = "table") -> str:
@@ -74,17 +77,29 @@ def _csv_cell(value: Any) -> Any:
 
 def _render_table(table: Table) -> str:
     cells = [[_cell(value) for value in row] for row in table.rows]
-    widths = [
-        max(cell_len(text) for text in column) for column in zip(table.columns, *cells, strict=True)
-    ]
-    rule = ["-" * width for width in widths]
+    columns = list(zip(table.columns, *cells, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns]
+    are_numbers = [_holds_numbers(table, at) for at in range(len(columns))]
     lines = [
-        "  ".join(map(set_cell_size, row, widths)).rstrip() for row in [table.columns, rule, *cells]
+        "  ".join(map(_aligned, row, widths, are_numbers)).rstrip()
+        for row in [table.columns, ["-" * width for width in widths], *cells]
     ]
     lines.append(f"({len(table.rows)} row{'' if len(table.rows) == 1 else 's'})")
     return "\n".join(lines)
 
 
+def _holds_numbers(table: Table, at: int) -> bool:
+    values = [row[at] for row in table.rows if row[at] is not None]
+    return bool(values) and all(isinstance(value, int | float | Decimal) for value in values)
+
+
+def _aligned(text: str, width: int, is_number: bool) -> str:
+    return " " * (width - cell_len(text)) + text if is_number else set_cell_size(text, width)
+
+
 def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        # What people can read; --csv and --json have every digit.
+        return f"{value:.1f}" if abs(value) >= EXACT_FROM else f"{value:.4g}"
     text = "" if value is None else one_line(value)
     return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 1] + "…"

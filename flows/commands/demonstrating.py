@@ -182,7 +182,8 @@ def run_demo(
                 "the demo was stopped before its end; nothing was counted"
             ) from None
         finally:
-            screen.say("stopping …")
+            if supervisor.server is not None:
+                screen.say("stopping …")
             with undisturbed():
                 supervisor.stop()
 
@@ -272,12 +273,12 @@ class _Demo:
         began = time.monotonic()
         next_line = began + LINE_S
         while (passed_s := time.monotonic() - began) < self.minutes * 60:
+            if self.screen.is_live:
+                self.screen.move(self._view(f"{_clock_face(passed_s)} of {self.minutes:g} min"))
             time.sleep(LOOK_S)
             self.supervisor.watch()
             self.meddle(self.supervisor)
-            if self.screen.is_live:
-                self.screen.move(self._view(f"{_clock_face(passed_s)} of {self.minutes:g} min"))
-            elif time.monotonic() >= next_line:
+            if not self.screen.is_live and time.monotonic() >= next_line:
                 next_line += LINE_S
                 self.screen.say(self._standing())
         return self.supervisor.settings.clock.now()
@@ -313,8 +314,9 @@ class _Demo:
             report = read_report(self.supervisor.settings)
         except NewsbeatError as error:
             return Spinner("dots", Text(f"{how_far}  {error}"))
-        line = f"{how_far}   {report.in_one_line()}"
-        return Group("", report.table(self.screen.console.width), "", Spinner("dots", Text(line)))
+        standing = Text(report.in_one_line(), no_wrap=True, overflow="ellipsis")
+        moving = Spinner("dots", Text(how_far))
+        return Group("", report.table(self.screen.console.width), "", standing, moving)
 
     def _say_where_to_look(self, keep: bool) -> None:
         say = self.screen.say

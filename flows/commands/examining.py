@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.supervisor import running_supervisor
+from flows.wording import spell_count
 from models.errors import NewsbeatError
 from models.harmless import one_line
 from tasks.catalogue import read_catalogue
@@ -98,6 +99,8 @@ def _versions() -> Iterator[Finding]:
 def _contact(settings: Settings) -> Iterator[Finding]:
     if settings.agent.contact:
         yield Finding("agent", "ok", settings.agent_string)
+    elif all(source.http.allow_private for source in read_catalogue(settings).sources):
+        yield Finding("agent", "note", "no contact is set; needed for sites that are not your own")
     else:
         yield Finding(
             "agent",
@@ -113,7 +116,10 @@ def _catalogue(settings: Settings) -> Iterator[Finding]:
         yield Finding("catalogue", "note", f"left out: {problem}")
     state = "ok" if catalogue.sources else "bad"
     way_out = "" if catalogue.sources else "Add one: newsbeat add URL"
-    yield Finding("catalogue", state, f"{len(catalogue.sources)} sources", way_out)
+    where = "that come with newsbeat" if catalogue.is_packaged else f"in {catalogue.folder}"
+    yield Finding(
+        "catalogue", state, f"{spell_count(len(catalogue.sources), 'source')} {where}", way_out
+    )
 
 
 def _disk(settings: Settings) -> Iterator[Finding]:
@@ -134,8 +140,8 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         return
     with open_reader(settings) as reader:
         rows = reader.read_status(settings.clock.now())
-    articles = sum(row.n_articles for row in rows)
-    yield Finding("warehouse", "ok", f"{articles:,} articles of {len(rows)} sources")
+    articles = spell_count(sum(row.n_articles for row in rows), "article")
+    yield Finding("warehouse", "ok", f"{articles} of {spell_count(len(rows), 'source')}")
     for row in rows:
         if row.state == "failing":
             yield Finding("source", "note", f"{row.source} is failing: {one_line(row.last_reason)}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from flows.collector import Collector, unknown_source
 from flows.poll import poll_source
+from flows.supervisor import running_supervisor
 from flows.wording import describe_poll
 from models.errors import NewsbeatError
 from models.harmless import one_line
@@ -75,8 +76,10 @@ def poll_once(settings: Settings, source: str) -> PollReport:
     ------
     ConfigError
         If the source is not in the catalogue.
+    NewsbeatError
+        If newsbeat is up here: its worker is the one that polls.
     WarehouseError
-        If a worker holds the warehouse: run it from Prefect's UI then.
+        If another process holds the warehouse.
     """
     catalogue = read_catalogue(settings)
     if source not in {known.source for known in catalogue.sources}:
@@ -84,6 +87,11 @@ def poll_once(settings: Settings, source: str) -> PollReport:
             if problem.value == source or problem.key.startswith(f"{source}."):
                 raise problem
         raise unknown_source(source, [known.source for known in catalogue.sources])
+    if running_supervisor(settings) is not None:
+        raise NewsbeatError(
+            "newsbeat is up here, and one process polls at a time; to poll at once, open"
+            f" Deployments › {source} in Prefect's pages, and Run › Quick run"
+        )
     return asyncio.run(_poll_once(settings, catalogue, source))
 
 

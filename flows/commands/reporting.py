@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.screen import Column, fit_table
+from flows.wording import spell_count
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
 from models.records import SourceStatus
@@ -76,11 +77,12 @@ class StatusReport:
             )
             if rows
         ]
-        facts = [f"{articles:,} articles", f"{sum(row.n_polls for row in self.rows):,} polls"]
+        polls = sum(row.n_polls for row in self.rows)
+        facts = [spell_count(articles, "article"), spell_count(polls, "poll")]
         if (lag := self.median_lag_s) is not None:
             facts.append(f"lag {spell_duration(lag)}")
         return (
-            f"{self.now:%Y-%m-%d %H:%M} UTC  {len(self.rows)} sources,"
+            f"{self.now:%Y-%m-%d %H:%M} UTC  {spell_count(len(self.rows), 'source')},"
             f" {', '.join(troubles) or 'all well'}; {', '.join(facts)}"
         )
 
@@ -129,7 +131,7 @@ class StatusReport:
             lines.append(Text(f"late    {row.source}: due {wait} ago", style="yellow"))
         for row in self.lossy:
             times = row.n_possible_losses
-            polls = "1 poll" if times == 1 else f"{times} polls"
+            polls = spell_count(times, "poll")
             lines.append(
                 Text(
                     f"lost?   {row.source}: {polls} found no entry known before;"
@@ -152,7 +154,7 @@ class StatusReport:
             Column("lag", ["" if lag is None else spell_duration(lag) for lag in lags], True),
             Column("polls", [f"{row.n_polls:,}" for row in rows], True, worth=3),
             Column("last poll", [self._ago(row.last_poll_at) for row in rows], True, worth=8),
-            Column("found", [_outcome(row.last_outcome) for row in rows], worth=5),
+            Column("found", [_outcome(row.last_outcome) for row in rows], worth=7),
         ]
         if self.is_live:
             columns += [

@@ -14,6 +14,7 @@ from rich.text import Text
 from flows.commands.reporting import StatusReport, read_report
 from flows.commands.screen import Screen, spell_command
 from flows.supervisor import Supervisor
+from flows.wording import spell_count
 from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line
 from tasks.catalogue import Catalogue, read_catalogue
@@ -89,9 +90,8 @@ def run_up(settings: Settings) -> None:
             with stopping_on_signals():
                 _run(supervisor, len(catalogue.sources), screen)
         except Stopped:
-            pass
-        finally:
             screen.say("stopping …")
+        finally:
             with undisturbed():
                 supervisor.stop()
         screen.say("stopped; everything collected is in the warehouse")
@@ -121,7 +121,7 @@ def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
     screen.say(f"ask       {spell_command(home, 'sql', 'FROM source_health')}")
     screen.say(f"look      {spell_command(home, 'status')}")
     screen.say(f"log       {supervisor.worker_log}")
-    screen.say(f"{n_sources} sources; Ctrl-C stops everything, and loses nothing")
+    screen.say(f"{spell_count(n_sources, 'source')}; Ctrl-C stops everything, and loses nothing")
     watched = _Watched(supervisor.settings, screen)
     while True:
         watched.look()
@@ -131,7 +131,7 @@ def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
 
 def await_worker(supervisor: Supervisor, screen: Screen, n_sources: int) -> None:
     """Wait until the worker collects, and show how far it is."""
-    what = f"starting the worker for {n_sources} sources"
+    what = f"starting the worker for {spell_count(n_sources, 'source')}"
     screen.say(f"{what} …")
     while not supervisor.is_worker_ready:
         time.sleep(READY_LOOK_S)
