@@ -7,15 +7,22 @@ scheduled runs under load, so there is no choice of that here.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pwd
+import re
 import shutil
+import stat
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
+
+import psutil
 
 from models.errors import ServerError
 
@@ -24,6 +31,15 @@ PORT = 5432
 
 SOCKET_PATH_LIMIT = 100
 """A socket's whole path must stay under 108 bytes."""
+
+_SOCKET_PATH = re.compile(r"[\w/. -]+")
+"""PostgreSQL and its clients take a comma, a quotation mark or an ampersand for their own."""
+
+START_TRIES = 3
+RETRY_S = 1.0
+
+LAST_LINES = 20
+"""Of its log, where the reason for a failed start is looked for."""
 
 SYSTEM_USERS = ("postgres", "nobody")
 """As root, PostgreSQL must run as somebody else: the first of these there is."""
@@ -70,7 +86,8 @@ class EmbeddedPostgres:
     @property
     def database_url(self) -> str:
         """The address Prefect's server connects to."""
-        return f"postgresql+asyncpg://postgres@/postgres?host={self._socket_folder}&port={PORT}"
+        host = quote(str(self._socket_folder))
+        return f"postgresql+asyncpg://postgres@/postgres?host={host}&port={PORT}"
 
     @property
     def pid(self) -> int | None:
@@ -90,31 +107,73 @@ class EmbeddedPostgres:
         """
         try:
             self._make_files()
-            if not self.is_running():
-                options = f"-h '' -k '{self._socket_folder}' -p {PORT}"
-                self._run("pg_ctl", "-w", "-t", "60", "-l", str(self.log), "-o", options, "start")
+            for tries_left in range(START_TRIES - 1, -1, -1):
+                if self.is_running() or self._try_to_start(tries_left):
+                    return
+                time.sleep(RETRY_S)
         except (OSError, subprocess.SubprocessError) as error:
             raise ServerError(
                 "embedded PostgreSQL",
-                f"it does not start: {_last_words(error)}",
+                f"it does not start: {self._last_words(error)}",
                 f"See {self.log}; or set prefect.database_url in newsbeat.toml to a PostgreSQL"
                 " of your own",
             ) from error
 
+    def _try_to_start(self, tries_left: int) -> bool:
+        """Start it; right after a kill, its helpers may still hold what it needs."""
+        try:
+            self._start()
+        except subprocess.CalledProcessError:
+            if not tries_left:
+                raise
+            return False
+        return True
+
+    def _start(self) -> None:
+        # These go through a shell of pg_ctl's, so that a path in them is one we made up:
+        # relative, or of letters and digits.
+        sockets = "." if self._socket_folder == self.folder else self._socket_folder
+        options = f"-h '' -k '{sockets}' -p {PORT}"
+        log = f"../{self.log.name}"
+        try:
+            self._run("pg_ctl", "-w", "-t", "60", "-l", log, "-o", options, "start")
+        except subprocess.SubprocessError:
+            with contextlib.suppress(subprocess.SubprocessError):
+                self._run("pg_ctl", "-w", "-t", "10", "-m", "immediate", "stop")
+            raise
+
     def stop(self) -> None:
-        """Stop the server; nothing to do where it does not run."""
-        if self.is_running():
+        """Stop the server; nothing to do where it does not run.
+
+        Raises
+        ------
+        ServerError
+            If it goes on all the same.
+        """
+        if not self.is_running():
+            return
+        try:
             self._run("pg_ctl", "-w", "-m", "fast", "stop")
+        except (OSError, subprocess.SubprocessError) as error:
+            if self.is_running():
+                raise ServerError(
+                    "embedded PostgreSQL",
+                    f"it does not stop: {self._last_words(error)}",
+                    f"See {self.log}; kill {self.pid} ends it",
+                ) from error
 
     def is_running(self) -> bool:
         """Return whether the server of this folder runs."""
-        if not (self.folder / "PG_VERSION").exists():
+        pid = self.pid
+        if pid is None:
             return False
         try:
-            self._run("pg_ctl", "status")
-        except subprocess.CalledProcessError:
+            process = psutil.Process(pid)
+            # The number may be another program's by now, or a dead one's whose parent sleeps.
+            is_dead = process.status() == psutil.STATUS_ZOMBIE
+            return not is_dead and Path(process.cwd()) == self.folder
+        except psutil.Error:
             return False
-        return True
 
     def _place(self, folder: Path) -> Path:
         if self.owner is None or _can_reach(folder.parent, self.owner):
@@ -123,34 +182,69 @@ class EmbeddedPostgres:
 
     @property
     def _socket_folder(self) -> Path:
-        if len(str(self.folder)) < SOCKET_PATH_LIMIT - len(".s.PGSQL.5432"):
+        own = str(self.folder)
+        is_short = len(os.fsencode(own)) < SOCKET_PATH_LIMIT - len(".s.PGSQL.5432")
+        if is_short and _SOCKET_PATH.fullmatch(own):
             return self.folder
-        return Path(tempfile.gettempdir()) / f"newsbeat-{_digest(self.folder)}"
+        if self.owner is not None:
+            return SYSTEM_FOLDER / f"socket-{_digest(self.folder)}"
+        return Path(tempfile.gettempdir()) / f"newsbeat-{os.getuid()}-{_digest(self.folder)}"
 
     def _make_files(self) -> None:
+        if not (self.folder / "PG_VERSION").exists():
+            self._make_cluster()
         for place in {self.folder, self._socket_folder}:
-            place.mkdir(parents=True, exist_ok=True)
-            self._hand_over(place, 0o700)
+            self._make_folder(place)
         self.log.touch()
         self._hand_over(self.log, 0o600)
-        if not (self.folder / "PG_VERSION").exists():
-            arguments = ("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-instructions")
-            self._run("initdb", *arguments, "-U", "postgres")
         ours = self.folder / "newsbeat.conf"
         ours.write_text(_CONFIGURATION, encoding="utf-8")
         self._hand_over(ours, 0o600)
         main = self.folder / "postgresql.conf"
-        text = main.read_text(encoding="utf-8")
-        if ours.name not in text:
-            main.write_text(f"{text}\ninclude_if_exists '{ours.name}'\n", encoding="utf-8")
+        if ours.name not in main.read_text(encoding="utf-8"):
+            with main.open("a", encoding="utf-8") as file:
+                file.write(f"\ninclude_if_exists '{ours.name}'\n")
+
+    def _make_cluster(self) -> None:
+        """Make the files beside their place and move them there whole: initdb may be killed."""
+        partial = self.folder.with_name(f"{self.folder.name}.new")
+        shutil.rmtree(partial, ignore_errors=True)
+        self._make_folder(partial)
+        arguments = ("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-instructions")
+        self._run("initdb", *arguments, "-U", "postgres", cwd=partial)
+        if self.folder.is_dir():
+            self.folder.rmdir()
+        partial.rename(self.folder)
+
+    def _make_folder(self, place: Path) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        self._refuse_strange(place)
+        self._hand_over(place, 0o700)
+
+    def _refuse_strange(self, place: Path) -> None:
+        """Refuse a folder that somebody else put in the way: ``/tmp`` is everybody's."""
+        about = place.lstat()
+        ours = {os.geteuid()} | ({self.owner.uid} if self.owner else set())
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid not in ours:
+            raise PermissionError(f"{place} belongs to somebody else")
+
+    def _last_words(self, error: Exception) -> str:
+        """Return what PostgreSQL gave as its reason: in its log, else in its program's answer."""
+        with contextlib.suppress(OSError):
+            said = self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+            if fatal := [line for line in said if "FATAL:" in line or "PANIC:" in line]:
+                return fatal[-1].rpartition("  ")[2]
+        output = getattr(error, "output", None)
+        lines = output.decode(errors="replace").strip().splitlines() if output else []
+        return lines[-1] if lines else str(error)
 
     def _hand_over(self, path: Path, mode: int) -> None:
         path.chmod(mode)
         if self.owner is not None:
             os.chown(path, self.owner.uid, self.owner.gid)
 
-    def _run(self, program: str, *arguments: str) -> None:
-        command = [str(self._binaries / program), "-D", str(self.folder), *arguments]
+    def _run(self, program: str, *arguments: str, cwd: Path | None = None) -> None:
+        command = [str(self._binaries / program), "-D", ".", *arguments]
         # A file, not a pipe: the server inherits it and would hold a pipe open for ever.
         with tempfile.TemporaryFile() as output:
             done = subprocess.run(  # noqa: S603
@@ -158,7 +252,7 @@ class EmbeddedPostgres:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd="/",
+                cwd=cwd or self.folder,
                 timeout=90,
                 check=False,
                 user=self.owner.uid if self.owner else None,
@@ -235,9 +329,3 @@ def _reachable_binaries(owner: _Owner | None) -> Path:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(str(path).encode()).hexdigest()[:10]
-
-
-def _last_words(error: Exception) -> str:
-    output = getattr(error, "output", None)
-    lines = output.decode(errors="replace").strip().splitlines() if output else []
-    return lines[-1] if lines else str(error)
