@@ -8,13 +8,15 @@ nothing of the poll, and the next one finds the same entries again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
 
 from flows.collector import Collector
 from flows.listing import parse_listing
@@ -25,7 +27,10 @@ from models.errors import (
     PermanentFetchError,
     RefusedFetchError,
     TransientFetchError,
+    UnstorableError,
+    WarehouseError,
 )
+from models.harmless import one_line
 from models.identity import article_id, identify
 from models.polling.choice import choose_next_poll
 from models.polling.moment import Moment
@@ -49,6 +54,14 @@ from models.records import (
 )
 
 logger = logging.getLogger("newsbeat.poll")
+
+T = TypeVar("T")
+
+LARGE_BYTES = 2**20
+"""Larger pages are packed and parsed in a thread: 20 MB of feed take seconds."""
+
+REASON_CHARS = 500
+"""A reason is read by people in one line; a server's own words may be longer."""
 
 CHILD_SITEMAPS = 3
 """Sitemaps read from an index per poll: the newest ones hold what is new."""
@@ -81,7 +94,16 @@ class Findings:
     pending: list[PendingArticle] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
 
-    @contextmanager
+    def owe(self, items: Iterable[PendingArticle], try_at: datetime, reason: str) -> None:
+        """Note those of `items` as owed that are neither settled nor owed already."""
+        done = {*self.settled, *(item.entry_id for item in self.pending)}
+        self.pending += [
+            replace(item, next_try_at=try_at, reason=reason)
+            for item in items
+            if item.entry_id not in done
+        ]
+
+    @contextlib.contextmanager
     def timing_cpu(self) -> Iterator[None]:
         """Add the processor time of the enclosed (blocking) work to the poll's."""
         before = time.thread_time()
@@ -125,25 +147,41 @@ async def poll_source(
         return None
     findings = Findings(source, schedule, started_at=now, validators=schedule.validators)
     try:
-        async with asyncio.timeout(collector.settings.worker.poll_timeout_s):
-            await _look(collector, findings)
+        await _look(collector, findings)
+        return await _store(collector, findings)
+    finally:
+        # Where nothing could be stored, the next run must not find the cycle taken.
+        with contextlib.suppress(WarehouseError):
+            await collector.write(collector.warehouse.end_claim, source.source)
+
+
+async def _look(collector: Collector, findings: Findings) -> None:
+    """Fetch the listing, tell what is new, and fetch the articles; what fails is noted.
+
+    Raises
+    ------
+    WarehouseError
+        If the warehouse, or the store of raw pages, cannot be used. That is no failure of
+        the source: nothing is stored, and nothing held against it.
+    """
+    timeout_s = collector.settings.worker.poll_timeout_s
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    try:
+        async with asyncio.timeout_at(deadline):
+            listing = await _read_listing(collector, findings)
+            if listing is not None:
+                await _compare(collector, findings, listing)
+        await _read_articles(collector, findings, deadline)
+    except WarehouseError:
+        raise
     except TimeoutError:
-        _fail(findings, f"not over after {collector.settings.worker.poll_timeout_s:.0f} s")
+        _fail(findings, f"not over after {timeout_s:.0f} s")
     except NewsbeatError as error:
         _fail_by(findings, error)
     except Exception as error:
         # A defect of ours met on one source's data must not take the loop down with it.
-        logger.exception("poll of %s", source.source)
+        logger.exception("poll of %s", findings.source.source)
         _fail(findings, f"internal error: {type(error).__name__}: {error}")
-    return await _store(collector, findings)
-
-
-async def _look(collector: Collector, findings: Findings) -> None:
-    """Fetch the listing, tell what is new, and fetch the articles."""
-    listing = await _read_listing(collector, findings)
-    if listing is not None:
-        await _compare(collector, findings, listing)
-    await _read_articles(collector, findings)
 
 
 async def _read_listing(collector: Collector, findings: Findings) -> Listing | None:
@@ -163,9 +201,7 @@ async def _read_listing(collector: Collector, findings: Findings) -> Listing | N
         findings.validators, findings.body_sha256 = answer.validators, digest
         findings.overlap = True
         return None
-    with findings.timing_cpu():
-        findings.pages.append(collector.pages.store(answer, source.source))
-        listing = parse_listing(answer, source, collector.clock.now())
+    listing = await _keep_and_parse(collector, findings, answer)
     listing = await _read_children(collector, findings, listing)
     # Only a listing that was understood may be called known next time, and an index says
     # nothing of what is new in its sitemaps.
@@ -183,11 +219,31 @@ async def _read_children(collector: Collector, findings: Findings, listing: List
         answer = await collector.fetcher.fetch(url, findings.source, accept="listing")
         findings.index_bytes += answer.wire_bytes
         if isinstance(answer, Fetched):
-            with findings.timing_cpu():
-                findings.pages.append(collector.pages.store(answer, findings.source.source))
-                child = parse_listing(answer, findings.source, collector.clock.now())
-            entries += child.entries
+            entries += (await _keep_and_parse(collector, findings, answer)).entries
     return replace(listing, entries=tuple(entries))
+
+
+async def _keep_and_parse(collector: Collector, findings: Findings, answer: Fetched) -> Listing:
+    """Return what a page lists, the page itself being kept first."""
+    findings.pages.append(await _keep_page(collector, findings, answer))
+    return await _beside_the_loop(
+        findings, answer, partial(parse_listing, answer, findings.source, collector.clock.now())
+    )
+
+
+async def _keep_page(collector: Collector, findings: Findings, answer: Fetched) -> Page:
+    source = findings.source.source
+    return await _beside_the_loop(findings, answer, partial(collector.pages.store, answer, source))
+
+
+async def _beside_the_loop(findings: Findings, answer: Fetched, work: Callable[[], T]) -> T:
+    """Return what `work` on a page makes; a large page must not hold up all other polls."""
+
+    def timed() -> T:
+        with findings.timing_cpu():
+            return work()
+
+    return await asyncio.to_thread(timed) if len(answer.body) > LARGE_BYTES else timed()
 
 
 async def _compare(collector: Collector, findings: Findings, listing: Listing) -> None:
@@ -226,8 +282,12 @@ def _is_changed(item: NewEntry, known: dict[str, KnownEntry]) -> bool:
     return before is not None and before.fingerprint != item.fingerprint
 
 
-async def _read_articles(collector: Collector, findings: Findings) -> None:
-    """Fetch the pages of new and changed entries, and of those still owed."""
+async def _read_articles(collector: Collector, findings: Findings, deadline: float) -> None:
+    """Fetch the pages of new and changed entries, and of those still owed.
+
+    What does not fit into the poll, by number or by time (`deadline`, of the event loop's
+    clock), is owed: stored as pending now, and fetched by the next polls.
+    """
     room = collector.settings.extract.articles_per_poll
     now = collector.clock.now()
     rows = await collector.write(
@@ -237,11 +297,24 @@ async def _read_articles(collector: Collector, findings: Findings) -> None:
     found = [*findings.entries, *findings.relisted]
     wanted = [_wanted(item, owed.pop(item.entry_id, None)) for item in found]
     wanted += owed.values()
-    # What does not fit is owed: stored as pending now, fetched by the next polls.
     findings.pending += [replace(item, next_try_at=now) for item in wanted[room:]]
-    async with asyncio.TaskGroup() as group:
-        for item in wanted[:room]:
-            group.create_task(_read_article(collector, findings, item))
+    try:
+        async with asyncio.timeout_at(deadline):
+            await _read_each(collector, findings, wanted[:room])
+    except TimeoutError:
+        findings.owe(wanted[:room], now, "no time was left for it")
+
+
+async def _read_each(
+    collector: Collector, findings: Findings, wanted: Iterable[PendingArticle]
+) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for item in wanted:
+                group.create_task(_read_article(collector, findings, item))
+    except ExceptionGroup as trouble:
+        # Only a warehouse that cannot be used comes through here, and once is enough.
+        raise trouble.exceptions[0] from trouble
 
 
 def _wanted(item: NewEntry, owed: PendingArticle | None = None) -> PendingArticle:
@@ -261,6 +334,8 @@ async def _read_article(collector: Collector, findings: Findings, item: PendingA
     """Fetch and extract one article; whatever fails becomes a debt or a listing's stand-in."""
     try:
         await _fetch_article(collector, findings, item)
+    except WarehouseError:
+        raise
     except PermanentFetchError as error:
         _stand_in(collector, findings, item, error.reason, page=None)
     except FetchError as error:
@@ -278,8 +353,7 @@ async def _fetch_article(collector: Collector, findings: Findings, item: Pending
     if isinstance(answer, NotModified):
         return
     findings.article_bytes += answer.wire_bytes
-    with findings.timing_cpu():
-        page = collector.pages.store(answer, source.source)
+    page = await _keep_page(collector, findings, answer)
     findings.pages.append(page)
     try:
         article = await collector.extraction.extract(answer, source, collector.clock.now())
@@ -376,23 +450,30 @@ def _fail_by(findings: Findings, error: NewsbeatError) -> None:
 
 def _fail(findings: Findings, reason: str, outcome: Outcome = "failed") -> None:
     """Note that the poll failed. Entries found before that are kept, and articles are owed."""
-    findings.outcome, findings.reason = outcome, reason
-    done = {*findings.settled, *(item.entry_id for item in findings.pending)}
-    findings.pending += [
-        replace(_wanted(item), next_try_at=findings.started_at, reason=reason)
-        for item in [*findings.entries, *findings.relisted]
-        if item.entry_id not in done
-    ]
+    findings.outcome, findings.reason = outcome, one_line(reason)[:REASON_CHARS]
+    found = [*findings.entries, *findings.relisted]
+    findings.owe(map(_wanted, found), findings.started_at, findings.reason)
     # The listing must be read again in full next time.
     findings.validators, findings.body_sha256 = Validators(), None
 
 
 async def _store(collector: Collector, findings: Findings) -> PollResult:
-    """Store the poll in one transaction, the raw pages before it."""
+    """Store the poll in one transaction, the raw pages before it.
+
+    A poll that the database does not take is stored as a failed one, without what it
+    found: were it not stored at all, its source would come to the same poll for ever.
+    """
     result = _conclude(collector, findings)
     if findings.pages:
         await collector.write(collector.pages.flush)
-    await collector.write(collector.warehouse.store_poll, result)
+    try:
+        await collector.write(collector.warehouse.store_poll, result)
+    except UnstorableError as error:
+        logger.exception("poll of %s", findings.source.source)
+        bare = Findings(findings.source, findings.schedule, findings.started_at)
+        _fail(bare, f"what it found could not be stored: {error.reason}")
+        result = _conclude(collector, bare)
+        await collector.write(collector.warehouse.store_poll, result)
     return result
 
 

@@ -21,6 +21,10 @@ Accept = Literal["listing", "page", "robots"]
 ROBOTS_BYTES = 500 * 1024
 """RFC 9309: what a crawler must read of a robots.txt. We read no more."""
 
+MAX_RETRY_AFTER_S = 7 * 86_400.0
+"""Who asks to be left alone for longer is asked again after a week: a slip in a header, or a
+trick, must not silence a source for years."""
+
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TRANSIENT = frozenset({408, 425, 429})
 
@@ -84,7 +88,7 @@ def parse_retry_after(text: str | None, now: datetime, sent_at: str | None = Non
     Parameters
     ----------
     text
-        Value of the header: seconds, or a date.
+        Value of the header: seconds, or a date. More than a week counts as a week.
     now
         Our own time, aware UTC.
     sent_at
@@ -107,7 +111,7 @@ def parse_retry_after(text: str | None, now: datetime, sent_at: str | None = Non
         if until is None:
             return None
         seconds = (until - (parse_http_date(sent_at) or now)) / timedelta(seconds=1)
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER_S) if math.isfinite(seconds) else None
 
 
 def parse_http_date(text: str | None) -> datetime | None:

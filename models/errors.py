@@ -10,6 +10,7 @@
     │     └─ RefusedFetchError     we do not ask: robots.txt, private address, bad scheme
     ├─ ParseError(url, reason)     the answer came, but is no feed or no article
     ├─ WarehouseError              schema too new, writer lease held, disk full
+    │  └─ UnstorableError          a value that the database does not take
     ├─ ServerError                 Prefect's server or its database is out of reach
     ├─ QualityError                a batch was refused, or could not be judged
     └─ ModelError
@@ -154,6 +155,10 @@ class WarehouseError(NewsbeatError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}. {self.way_out}"
+
+
+class UnstorableError(WarehouseError):
+    """A record that the database does not take, as one of its values is none of its kind."""
 
 
 class ServerError(NewsbeatError):

@@ -157,7 +157,8 @@ class WorkerSettings:
     reconcile_s, pause_s
         How often schedule and server are compared, and pauses read.
     poll_timeout_s
-        A poll that takes longer is ended and recorded as failed.
+        A poll is ended after that long: failed if its listing had not come, otherwise the
+        articles left are owed.
     artifact_s
         A source's page in Prefect's UI is renewed at most this often.
     stock_engine

@@ -17,7 +17,8 @@ from typing import Any, Self
 
 import duckdb
 
-from models.errors import WarehouseError
+from models.errors import UnstorableError, WarehouseError
+from models.harmless import one_line
 from models.records import (
     KnownEntry,
     PendingArticle,
@@ -35,6 +36,17 @@ from tasks.duck.lease import Lease
 from tasks.duck.migrations import migrate
 from tasks.duck.rows import select_by_ids, utc_row
 from tasks.settings import Settings
+
+# What comes of a value that DuckDB, or its binding to Python, has no place for.
+_NO_SUCH_VALUE = (
+    duckdb.DataError,
+    duckdb.IntegrityError,
+    duckdb.ProgrammingError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    RuntimeError,
+)
 
 # Numbers of past polls looked for per poll wanted: cycles are skipped by pauses.
 GAPS = 4
@@ -55,6 +67,8 @@ class Warehouse:
         self._lock = threading.RLock()
         self._endpoint: Endpoint | None = None
         self._is_open = True
+        self._claimed: set[str] = set()
+        self._has_failed = False
 
     @classmethod
     def open(cls, settings: Settings, holder: str) -> Warehouse:
@@ -102,6 +116,15 @@ class Warehouse:
 
     def __exit__(self, *about: object) -> None:
         self.close()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether DuckDB gave the database up after a write that failed half way.
+
+        It does so to protect the file, which is whole. Nothing more can be read or written
+        by this process: it must end, and the next one goes on where the file stands.
+        """
+        return self._has_failed
 
     def serve(self) -> Endpoint:
         """Start the live SQL endpoint on loopback and return where it listens.
@@ -160,6 +183,10 @@ class Warehouse:
     ) -> Schedule | None:
         """Claim a poll, so that no other run makes it too.
 
+        As we are the only writer, who claims what is known in memory; the row says it to
+        others. So a claim that could not be taken back, the disk being full, holds up
+        nobody. :meth:`store_poll` ends it, and so does :meth:`end_claim`.
+
         Parameters
         ----------
         cycle
@@ -177,10 +204,20 @@ class Warehouse:
             schedule = schedules.read_schedule(connection, source)
             if schedule is None or cycle not in (None, schedule.cycle):
                 return None
-            if schedule.lease_until is not None and schedule.lease_until > now:
+            is_held = schedule.lease_until is not None and schedule.lease_until > now
+            if is_held and source in self._claimed:
                 return None
             schedules.write_lease(connection, source, lease_until)
-            return replace(schedule, lease_until=lease_until)
+        self._claimed.add(source)
+        return replace(schedule, lease_until=lease_until)
+
+    def end_claim(self, source: str) -> None:
+        """Give a claim back without a poll to store for it; nothing to do where there is none."""
+        if source not in self._claimed:
+            return
+        self._claimed.discard(source)
+        with self._transaction() as connection:
+            schedules.write_lease(connection, source, None)
 
     def release_leases(self) -> int:
         """End all claims, and return how many there were.
@@ -223,14 +260,25 @@ class Warehouse:
 
         Raises
         ------
+        UnstorableError
+            If the database does not take one of its values; then none of it is stored.
         WarehouseError
             If it could not be stored; then none of it is.
         """
         with self._transaction() as connection:
-            counts = polls.store_poll(connection, result)
-            if not counts.is_repeat:
-                schedules.store_outcome(connection, result)
-            return counts
+            try:
+                counts = polls.store_poll(connection, result)
+                if not counts.is_repeat:
+                    schedules.store_outcome(connection, result)
+            except _NO_SUCH_VALUE as error:
+                reason = one_line(f"{type(error).__name__}: {error}")
+                raise UnstorableError(
+                    str(self.settings.database),
+                    reason,
+                    "This is a defect of newsbeat's: please report it",
+                ) from error
+        self._claimed.discard(result.poll.source)
+        return counts
 
     def read_recent_polls(self, source: str, limit: int = 20) -> list[RecentPoll]:
         """Return the last polls of a source, the newest first."""
@@ -260,7 +308,11 @@ class Warehouse:
                     str(self.settings.database), "the warehouse is closed", "Open it again"
                 )
             with explained(self.settings.database):
-                yield self._connection
+                try:
+                    yield self._connection
+                except (duckdb.FatalException, duckdb.InternalException):
+                    self._has_failed = True
+                    raise
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -13,7 +13,7 @@ import duckdb
 
 from models.lag import publication_lag_s
 from models.records import NewEntry, PollResult, Precision, StoredArticle, StoredCounts
-from tasks.duck.rows import Row, insert_rows, marks, select_by_ids
+from tasks.duck.rows import Row, insert_rows, marks, select_by_ids, storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,23 +313,25 @@ def _replace_article(
         "UPDATE articles SET title = ?, text = ?, authors = ?, language = ?, canonical_url = ?, "
         "version = ?, changed_at = ?, poll_id = ?, page_id = ?, extraction = ?, kind = ?, "
         "warnings = ?, text_sha256 = ? WHERE article_id = ? AND changed_at = ?",
-        [
-            article.title,
-            article.text,
-            list(article.authors),
-            article.language,
-            article.canonical_url,
-            head.version + 1,
-            item.stored_at,
-            result.poll.poll_id,
-            item.page.page_id if item.page else None,
-            article.extraction,
-            article.kind,
-            list(article.warnings),
-            text_sha256(article.text or ""),
-            item.article_id,
-            head.changed_at,
-        ],
+        storable(
+            [
+                article.title,
+                article.text,
+                list(article.authors),
+                article.language,
+                article.canonical_url,
+                head.version + 1,
+                item.stored_at,
+                result.poll.poll_id,
+                item.page.page_id if item.page else None,
+                article.extraction,
+                article.kind,
+                list(article.warnings),
+                text_sha256(article.text or ""),
+                item.article_id,
+                head.changed_at,
+            ]
+        ),
     )
     connection.execute(
         "UPDATE article_heads SET version = ?, changed_at = ?, is_article = ?, content_sha256 = ? "

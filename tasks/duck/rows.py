@@ -30,8 +30,37 @@ def insert_rows(
         values = ", ".join(f"({marks(len(row))})" for row in part)
         connection.execute(
             f"INSERT INTO {table} VALUES {values} {ending}",  # noqa: S608 - names are ours
-            [value for row in part for value in row],
+            storable(value for row in part for value in row),
         )
+
+
+def storable(values: Iterable[Any]) -> list[Any]:
+    r"""Return `values` as DuckDB takes them: no half characters, alone or inside a list.
+
+    JSON and HTML can write half of a surrogate pair. It is a character of Python's but
+    none of UTF-8, and one of them would keep a whole poll from being stored, each time
+    anew. Halves that belong together are joined, others become the replacement character.
+
+    Examples
+    --------
+    >>> storable(["caf\u00e9", "a\ud83d", "\ud83d\ude00", ["\udfff"], 7])
+    ['café', 'a\ufffd', '😀', ['\ufffd'], 7]
+    """
+    return [_storable(value) for value in values]
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str) and not value.isascii():
+        return _mended(value)
+    return [_storable(part) for part in value] if isinstance(value, list) else value
+
+
+def _mended(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def select_by_ids(

@@ -11,7 +11,7 @@ import duckdb
 
 from models.first_poll import choose_first_poll
 from models.records import PollResult, Schedule, Source, Validators
-from tasks.duck.rows import Row, insert_rows, marks, utc_row
+from tasks.duck.rows import Row, insert_rows, marks, storable, utc_row
 
 LEFT_CATALOGUE = "no longer in the catalogue"
 
@@ -40,7 +40,7 @@ def write_schedule(connection: duckdb.DuckDBPyConnection, schedule: Schedule) ->
     names = _COLUMNS.split(", ")[1:]
     updated = connection.execute(
         f"UPDATE schedule SET {', '.join(f'{name} = ?' for name in names)} WHERE source = ?",  # noqa: S608
-        [*values, schedule.source],
+        storable([*values, schedule.source]),
     ).fetchall()
     if updated == [(0,)]:
         insert_rows(connection, "schedule", [_row(schedule)])

@@ -228,8 +228,12 @@ async def test_a_poll_that_takes_too_long_keeps_what_it_has_and_owes_the_rest(
     async with open_newsroom(worker=WorkerSettings(poll_timeout_s=1.0)) as room:
         room.fault("slow", where="article", wait_s=8.0)
         result = await room.polled()
-        assert (result.poll.outcome, result.poll.reason) == ("failed", "not over after 1 s")
+        # The listing was read: a source with slow pages is not a failing one.
+        assert (result.poll.outcome, result.poll.reason) == ("new", "")
         assert (len(result.entries), len(result.pending)) == (4, 4)
+        assert {(owed.attempts, owed.reason) for owed in result.pending} == {
+            (0, "no time was left for it")
+        }
         room.mend()
         room.step(minutes=5)
         assert (await room.polled()).poll.articles_stored == 4
@@ -297,9 +301,7 @@ async def test_a_poll_that_is_stopped_stores_nothing_and_can_be_made_again(
         with pytest.raises(asyncio.CancelledError):
             await task
         assert room.rows("SELECT count(*) FROM entries") == [(0,)]
-        assert await room.poll(cycle=1) is None, "its claim still holds"
         room.mend()
-        await room.collector.sync_catalogue()
         assert (await room.poll(cycle=1)).poll.outcome == "new"
         assert sorted(room.urls()) == sorted(room.listed())
 
@@ -416,7 +418,7 @@ async def test_an_edit_that_a_slow_poll_could_not_read_is_owed(open_press: Any, 
         await room.polled()
         site.add("/feed", feed_of(room, ["bridge"], lambda name: f"{name} (updated)"))
         site.answers["/bridge"] = [5.0]
-        assert (await room.polled()).poll.outcome == "failed"
+        assert len((await room.polled()).pending) == 1
         site.add("/bridge", article_page("Bridge", TEXT * 8 + "It opens on Monday."))
         await room.polled()
         assert room.rows("SELECT version, text LIKE '%Monday%' FROM articles") == [(2, True)]

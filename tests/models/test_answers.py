@@ -41,6 +41,8 @@ def test_a_status_that_stays_is_permanent(status: int) -> None:
         ("Fri, 01 Mar 2024 11:00:00 GMT", None, 0.0),
         ("Fri, 01 Mar 2030 12:10:00 GMT", "Fri, 01 Mar 2030 12:09:00 GMT", 60.0),
         ("Friday, 01-Mar-24 12:10:00 GMT", None, 600.0),
+        ("1e300", None, 7 * 86_400.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", None, 7 * 86_400.0),
         ("soon", None, None),
         ("nan", None, None),
         ("inf", None, None),
