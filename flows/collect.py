@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
+from prefect.settings import PREFECT_HOME
 from prefect.states import Cancelled, Completed, Failed
 
 from flows.collector import current
@@ -21,7 +21,7 @@ from models.records import PollResult
     description="Look at one source, store what is new in DuckDB, and set the next look.",
     persist_result=False,
     # A path spares each run a question to the server about its storage.
-    result_storage=Path("data/warehouse/prefect/results"),
+    result_storage=PREFECT_HOME.value() / "results",
     validate_parameters=False,
     retries=0,
     log_prints=False,

@@ -37,9 +37,8 @@ async def deploy_sources(
 ) -> int:
     """Create or update a deployment for each source; return how many changed.
 
-    Running it again changes nothing. Pauses people set are left as they are, and
-    deployments of sources no longer in the catalogue are kept: deleting one would
-    delete its history.
+    Running it again changes nothing. Pauses people set are left as they are; a pause of
+    ours, for a source that had left the catalogue and is back in it, is ended.
 
     Parameters
     ----------
@@ -68,12 +67,17 @@ async def deploy_sources(
                 parameter_schema=PARAMETER_SCHEMA,
             )
             changed += 1
+        if before is not None and before.is_retired:
+            await orchestrator.set_paused(source.source, False)
         on_done(source, is_new)
     return changed
 
 
 async def pause_missing(orchestrator: Orchestrator, sources: Iterable[Source]) -> list[str]:
-    """Pause the deployments of sources that left the catalogue; return their names."""
+    """Pause the deployments of sources that left the catalogue; return their names.
+
+    They are kept: deleting one would delete its history.
+    """
     wanted = {source.source for source in sources}
     gone = [
         deployment.source
@@ -81,7 +85,7 @@ async def pause_missing(orchestrator: Orchestrator, sources: Iterable[Source]) -
         if deployment.source not in wanted and not deployment.is_paused
     ]
     for source in gone:
-        await orchestrator.set_paused(source, True)
+        await orchestrator.retire(source)
     return gone
 
 

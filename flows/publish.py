@@ -66,12 +66,16 @@ class Publisher:
         text, description = render_source_page(shown), result.poll.decision.reason
         has_turned = _has_turned(page)
         page.result, page.is_well, page.at_wall = None, _is_well(result), time.time()
-        if has_turned or page.artifact_id is None:
+        # A turn makes a new page, so that the old ones tell when it broke and mended.
+        is_renewed = (
+            page.artifact_id is not None
+            and not has_turned
+            and await self._orchestrator.update_markdown(page.artifact_id, text, description)
+        )
+        if not is_renewed:
             page.artifact_id = await self._orchestrator.publish_markdown(
                 f"source-{source}", text, description, page.run_id
             )
-        else:
-            await self._orchestrator.update_markdown(page.artifact_id, text, description)
 
 
 def _is_well(result: PollResult) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -58,6 +59,7 @@ class Scheduler:
         self.orchestrator = orchestrator
         self.paused: frozenset[str] = frozenset()
         self._on_created = on_created
+        self._reconciling = asyncio.Lock()
 
     async def set_next_run(self, schedule: Schedule) -> FlowRun | None:
         """Create the run of `schedule`'s cycle; the schedule moves on past burnt keys.
@@ -72,11 +74,29 @@ class Scheduler:
             if not is_final(run):
                 self._on_created(run)
                 return run
-            schedule = replace(
-                schedule, cycle=schedule.cycle + 1, due_at=self._after(run, schedule)
-            )
-            await self.collector.write(self.collector.warehouse.write_schedule, schedule)
+            due_at = self._after(run, schedule)
+            moved = await self._rewrite(schedule, cycle=schedule.cycle + 1, due_at=due_at)
+            if moved is None:
+                return None
+            schedule = moved
         return None
+
+    async def _rewrite(self, seen: Schedule, **changes: Any) -> Schedule | None:
+        """Change a schedule as it is now; None when its cycle has moved on from `seen`.
+
+        Read and written in one go: what a poll that ends just now writes is not undone.
+        """
+        warehouse = self.collector.warehouse
+
+        def rewrite() -> Schedule | None:
+            latest = warehouse.read_schedule(seen.source)
+            if latest is None or latest.cycle != seen.cycle:
+                return None
+            changed = replace(latest, **changes)
+            warehouse.write_schedule(changed)
+            return changed
+
+        return await self.collector.write(rewrite)
 
     def _after(self, burnt: FlowRun, schedule: Schedule) -> datetime:
         """Return when to poll instead of a run that ended: a cancelled poll is skipped."""
@@ -106,8 +126,13 @@ class Scheduler:
         Parameters
         ----------
         running
-            Runs under way in this process.
+            Runs under way in this process; looked through once the server's are read, as
+            one may start meanwhile.
         """
+        async with self._reconciling:
+            return await self._reconcile(running)
+
+    async def _reconcile(self, running: Iterable[UUID]) -> list[Action]:
         await self.read_paused()
         runs = await self.orchestrator.read_open_runs()
         # Read last: a run that ended meanwhile has moved its schedule on already.
@@ -154,19 +179,16 @@ class Scheduler:
                 if latest is not None and latest.cycle == schedules[source].cycle:
                     await self.set_next_run(replace(latest, due_at=due_at))
             case Pause(source):
-                schedule = replace(
-                    schedules[source],
-                    state="paused",
-                    reason=PAUSED_IN_PREFECT,
-                    cycle=schedules[source].cycle + 1,
+                seen = schedules[source]
+                await self._rewrite(
+                    seen, state="paused", reason=PAUSED_IN_PREFECT, cycle=seen.cycle + 1
                 )
-                await self.collector.write(self.collector.warehouse.write_schedule, schedule)
             case Resume(source):
-                schedule = replace(
+                resumed = await self._rewrite(
                     schedules[source], state="active", reason="resumed in Prefect", due_at=now
                 )
-                await self.collector.write(self.collector.warehouse.write_schedule, schedule)
-                await self.set_next_run(schedule)
+                if resumed is not None:
+                    await self.set_next_run(resumed)
 
 
 def _run_state(run: FlowRun) -> RunState:

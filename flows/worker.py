@@ -136,7 +136,7 @@ class Worker:
                 group.create_task(self._dispatch())
                 group.create_task(self._every(worker.query_s, self._ask_for_due_runs))
                 group.create_task(self._every(worker.reconcile_s, self._reconcile))
-                group.create_task(self._every(worker.pause_s, self.scheduler.read_paused))
+                group.create_task(self._every(worker.pause_s, self._heed_pauses))
                 group.create_task(self._every(HEARTBEAT_S, self._beat))
                 group.create_task(self._every(PUBLISH_S, self.publisher.publish))
                 group.create_task(self._every(RETENTION_S, self._forget_old_pages))
@@ -168,6 +168,13 @@ class Worker:
         actions = await self.scheduler.reconcile(self.running)
         for action in actions:
             logger.info("mended: %s", action)
+
+    async def _heed_pauses(self) -> None:
+        """Take a pause or its end into the schedule at once: who resumes wants news now."""
+        before = self.scheduler.paused
+        await self.scheduler.read_paused()
+        if self.scheduler.paused != before:
+            await self._reconcile()
 
     async def _beat(self) -> None:
         await self.orchestrator.heartbeat(self.name, HEARTBEAT_S)

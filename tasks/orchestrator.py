@@ -15,13 +15,20 @@ from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import PrefectClient
-from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate, WorkPoolCreate
+from prefect.client.schemas.actions import (
+    ArtifactCreate,
+    DeploymentUpdate,
+    WorkPoolCreate,
+)
 from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
 from prefect.context import AsyncClientContext
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Cancelled, Crashed, Scheduled
 
 from models.errors import ServerError
+
+RETIRED = "left the catalogue"
+"""Version of a deployment that we paused ourselves; a pause by people has another."""
 
 TAG = "newsbeat"
 """Every deployment and run of ours carries it."""
@@ -44,6 +51,11 @@ class Deployment:
     description: str
     version: str | None
     is_paused: bool
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether it is paused because its source left the catalogue."""
+        return self.version == RETIRED
 
 
 class Orchestrator:
@@ -175,6 +187,11 @@ class Orchestrator:
         )
         self.deployment_ids[source] = deployment_id
 
+    async def retire(self, source: str) -> None:
+        """Pause the deployment of a source that left the catalogue, and mark it as retired."""
+        update = DeploymentUpdate(paused=True, version=RETIRED)
+        await self.client.update_deployment(self.deployment_ids[source], update)
+
     async def set_paused(self, source: str, paused: bool) -> None:
         """Pause or resume a source's deployment."""
         deployment_id = self.deployment_ids[source]
@@ -195,14 +212,20 @@ class Orchestrator:
         prefect.exceptions.ObjectNotFound
             If the server has forgotten its deployment.
         """
-        return await self.client.create_flow_run_from_deployment(
-            self.deployment_ids[source],
-            state=Scheduled(scheduled_time=due_at),
-            name=f"{source} #{cycle}",
-            parameters={"source": source, "cycle": cycle},
-            idempotency_key=f"{source}:{cycle}",
-            tags=tags,
-        )
+        deployment_id = self.deployment_ids[source]
+        try:
+            return await self.client.create_flow_run_from_deployment(
+                deployment_id,
+                state=Scheduled(scheduled_time=due_at),
+                name=f"{source} #{cycle}",
+                parameters={"source": source, "cycle": cycle},
+                idempotency_key=f"{source}:{cycle}",
+                tags=tags,
+            )
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != 404:
+                raise
+            raise ObjectNotFound(error) from error
 
     async def read_due_runs(self, before: datetime) -> list[FlowRun]:
         """Return the pool's scheduled runs that are due before `before` (wall time)."""
@@ -280,11 +303,21 @@ class Orchestrator:
         assert artifact.id is not None
         return artifact.id
 
-    async def update_markdown(self, artifact_id: UUID, text: str, description: str) -> None:
-        """Replace the text of an artifact."""
-        await self.client.update_artifact(
-            artifact_id, ArtifactUpdate(data=text, description=description)
-        )
+    async def update_markdown(self, artifact_id: UUID, text: str, description: str) -> bool:
+        """Replace the text of an artifact; False where the server has it no more."""
+        try:
+            # Not by the client's method: that also tells the server of it as an event.
+            await self.client.request(
+                "PATCH",
+                "/artifacts/{id}",
+                path_params={"id": artifact_id},
+                json={"data": text, "description": description},
+            )
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != 404:
+                raise
+            return False
+        return True
 
 
 def is_final(run: FlowRun) -> bool:

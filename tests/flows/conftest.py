@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -153,6 +153,20 @@ def read_only_catalogue(sources: list[Source], n_problems: int = 0) -> Catalogue
 def make_recorded() -> Callable[..., RecordedSource]:
     """Makes a small recorded source."""
     return recorded_source
+
+
+@pytest.fixture
+def make_stepped() -> Callable[[], SteppedClock]:
+    """Makes a clock that can be put forward."""
+    return lambda: SteppedClock(START)
+
+
+@pytest.fixture
+def worker_settings() -> Callable[..., WorkerSettings]:
+    """Makes settings of a worker that looks round often."""
+    return lambda **changes: replace(
+        WorkerSettings(query_s=0.5, pause_s=0.5, reconcile_s=1.0, artifact_s=1.0), **changes
+    )
 
 
 @pytest.fixture

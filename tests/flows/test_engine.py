@@ -6,10 +6,13 @@ import asyncio
 import dataclasses
 import hashlib
 import inspect
+import os
+import shutil
 import signal
+import tempfile
 import threading
 import tomllib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +34,8 @@ ROOT = Path(__file__).parents[2]
 Run = Callable[[Flow[..., Any], FlowRun], Awaitable[State[Any]]]
 ENGINES = pytest.mark.parametrize("run", [run_short, run_stock], ids=["short", "stock"])
 
-OPTIONS: dict[str, Any] = {"persist_result": False, "result_storage": Path("results")}
+RESULTS = Path(tempfile.gettempdir()) / f"newsbeat-engine-tests-{os.getpid()}"
+OPTIONS: dict[str, Any] = {"persist_result": False, "result_storage": RESULTS}
 
 # Prefect's parts that ours replace, call, or must not miss a change of. A new digest
 # means: read what changed, then decide what to change in flows/engine.py.
@@ -117,6 +121,13 @@ class Bench:
         found = (await self.orchestrator.client.read_flow_run(run.id)).state
         assert found is not None
         return found.type.value, found.message
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_results_left() -> Iterator[None]:
+    """Prefect writes down an exception that a flow raises, whatever it is told."""
+    yield
+    shutil.rmtree(RESULTS, ignore_errors=True)
 
 
 @pytest.fixture
