@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,10 @@ QUICK_DEATH_S = 20.0
 
 QUICK_DEATHS = 3
 """Quick deaths in a row after which starting again is no use."""
+
+
+KILLED_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
+"""Exit codes of a worker that did not end of itself: that says nothing of its next start."""
 
 
 class Supervisor:
@@ -187,7 +192,10 @@ class Supervisor:
         if self._worker is None or self._worker.poll() is None:
             return
         lived_s = time.monotonic() - self._worker_started
-        self._quick_deaths = self._quick_deaths + 1 if lived_s < QUICK_DEATH_S else 0
+        if lived_s >= QUICK_DEATH_S:
+            self._quick_deaths = 0
+        elif self._worker.returncode not in KILLED_FROM_OUTSIDE:
+            self._quick_deaths += 1
         if self._quick_deaths >= QUICK_DEATHS:
             raise ServerError(
                 "newsbeat worker", _last_line(self.worker_log), f"See {self.worker_log}"
