@@ -97,6 +97,11 @@ class WarehouseReader:
             return Table(columns, tuple(utc_row(row) for row in answer.fetchall()))
         except duckdb.Error as error:
             raise self._explained(error) from error
+        except RuntimeError as error:
+            # What DuckDB makes of Ctrl-C.
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from error
+            raise
 
     def read_status(self, now: datetime) -> list[SourceStatus]:
         """Return how every source fares at `now`."""

@@ -54,6 +54,8 @@ def _answer(reader: WarehouseReader, line: str, form: str) -> str:
         return _render(reader.query(line), form)
     except NewsbeatError as error:
         return str(error)
+    except KeyboardInterrupt:
+        return "interrupted"
 
 
 def _render(table: Table, form: str) -> str:

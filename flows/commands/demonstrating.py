@@ -16,13 +16,20 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from flows.commands.reporting import read_report
-from flows.commands.running import Stopped, await_worker, stopping_on_signals, undisturbed
+from flows.commands.running import (
+    Stopped,
+    await_worker,
+    say_addresses,
+    stopping_afterwards,
+    stopping_on_signals,
+    undisturbed,
+)
 from flows.commands.screen import Column, Screen, fit_table, spell_command
 from flows.supervisor import Supervisor, running_supervisor
 from models.errors import ConfigError, NewsbeatError
 from models.polling.fixed import spell_duration
 from tasks.clock import Clock
-from tasks.prefect_server import find_free_port, is_port_free, read_runs
+from tasks.prefect_server import RunningServer, find_free_port, is_port_free, read_runs
 from tasks.replay.history import RecordedSource, RecordedWeb, write_catalogue
 from tasks.replay.recording import read_recording
 from tasks.replay.sample import sample_web
@@ -241,31 +248,36 @@ class _Demo:
 
     def live_through(self, keep: bool) -> DemoOutcome:
         """Return the count after a stretch of the recorded web."""
-        supervisor, screen = self.supervisor, self.screen
+        supervisor = self.supervisor
         server = supervisor.start_server(use_configured=False)
         clock = Clock.starting_at(self.web.start, self.speed)
         _write_clock(self.home, clock)
         supervisor.settings = replace(supervisor.settings, clock=clock)
-        with serve_in_process(self.web, clock) as port:
-            sources = self.web.sources(port, POLL_INTERVAL_S)
-            write_catalogue(sources, supervisor.settings.sources_folder)
-            supervisor.start_worker()
-            await_worker(supervisor, screen, len(sources))
-            screen.say(f"Prefect   {server.ui_url}   every poll is a flow run; open one")
-            screen.say(f"ask       {spell_command(self.home, 'sql', 'FROM source_health')}")
-            screen.say(
-                f"collecting for {self.minutes:g} min, in which"
-                f" {spell_duration(self.minutes * 60 * self.speed)} of recorded time go by"
-            )
-            ended_at = self._collect()
-            unsettled = self._settle(ended_at)
-            outcome = _count(supervisor, self.web, ended_at, unsettled)
-            _show(outcome, screen)
-            self._say_where_to_look(keep)
-            if keep:
-                self._keep_going()
-        # Its time goes on at the ordinary pace: what is asked later is not answered "hours ago".
-        _write_clock(self.home, Clock.starting_at(clock.now(), 1.0))
+        try:
+            with serve_in_process(self.web, clock) as port:
+                return self._live_with(server, port, keep)
+        finally:
+            # Its time goes on at the ordinary pace: what is asked later was not hours ago.
+            _write_clock(self.home, Clock.starting_at(clock.now(), 1.0))
+
+    def _live_with(self, server: RunningServer, port: int, keep: bool) -> DemoOutcome:
+        supervisor, screen = self.supervisor, self.screen
+        sources = self.web.sources(port, POLL_INTERVAL_S)
+        write_catalogue(sources, supervisor.settings.sources_folder)
+        supervisor.start_worker()
+        await_worker(supervisor, screen, len(sources))
+        say_addresses(supervisor.settings, server, screen)
+        screen.say(
+            f"collecting for {self.minutes:g} min, in which"
+            f" {spell_duration(self.minutes * 60 * self.speed)} of recorded time go by"
+        )
+        ended_at = self._collect()
+        unsettled = self._settle(ended_at)
+        outcome = _count(supervisor, self.web, ended_at, unsettled)
+        _show(outcome, screen)
+        self._say_where_to_look(server, keep)
+        if keep:
+            self._keep_going()
         return outcome
 
     def _collect(self) -> datetime:
@@ -296,7 +308,7 @@ class _Demo:
             self.supervisor.watch()
             self.screen.move(self._view(what))
             try:
-                with open_reader(self.supervisor.settings) as reader:
+                with stopping_afterwards(), open_reader(self.supervisor.settings) as reader:
                     missing = wanted - read_settled(reader, ended_at)
             except NewsbeatError:
                 continue
@@ -304,40 +316,43 @@ class _Demo:
 
     def _standing(self) -> str:
         try:
-            return read_report(self.supervisor.settings).in_one_line()
+            with stopping_afterwards():
+                return read_report(self.supervisor.settings).in_one_line()
         except NewsbeatError as error:
             return str(error)
 
     def _view(self, how_far: str) -> RenderableType:
         """Return the standing of every source, as it moves in a terminal."""
         try:
-            report = read_report(self.supervisor.settings)
+            with stopping_afterwards():
+                report = read_report(self.supervisor.settings)
         except NewsbeatError as error:
             return Spinner("dots", Text(f"{how_far}  {error}"))
         standing = Text(report.in_one_line(), no_wrap=True, overflow="ellipsis")
         moving = Spinner("dots", Text(how_far))
         return Group("", report.table(self.screen.console.width), "", standing, moving)
 
-    def _say_where_to_look(self, keep: bool) -> None:
+    def _say_where_to_look(self, server: RunningServer, keep: bool) -> None:
         say = self.screen.say
         say("")
         say("It can all be asked about:" if not keep else "It goes on; look at it:")
         say(f"  {spell_command(self.home, 'status')}")
         say(f"  {spell_command(self.home, 'sql', 'FROM lag_by_source_day ORDER BY ALL')}")
         if keep:
-            assert self.supervisor.server is not None
-            say(f"  {self.supervisor.server.ui_url}")
+            say(f"  {server.ui_url}")
         else:
             say("Prefect's pages are there while it runs; --keep leaves it running.")
 
     def _keep_going(self) -> None:
         """Go on until interrupted, for as long as the web has something to publish."""
-        self.screen.say("Ctrl-C stops it")
+        if not self.screen.is_live:
+            self.screen.say("Ctrl-C stops it")
         try:
             while True:
                 time.sleep(LOOK_S)
                 self.supervisor.watch()
-                self.screen.move(self._view("going on; Ctrl-C stops it"))
+                if self.screen.is_live:
+                    self.screen.move(self._view("going on; Ctrl-C stops it"))
         except Stopped:
             return
 
@@ -360,7 +375,7 @@ def _count(
     """Compare what the web listed with what the warehouse holds."""
     assert supervisor.server is not None
     runs = read_runs(supervisor.server.api_url)
-    with open_reader(supervisor.settings) as reader:
+    with stopping_afterwards(), open_reader(supervisor.settings) as reader:
         tallies, poll_ids = read_tallies(reader), read_poll_ids(reader)
     waiting = {run.source for run in runs if not run.is_over}
     counts = [

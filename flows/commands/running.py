@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from rich.spinner import Spinner
@@ -18,6 +18,7 @@ from flows.wording import spell_count
 from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line
 from tasks.catalogue import Catalogue, read_catalogue
+from tasks.prefect_server import RunningServer
 from tasks.settings import SETTINGS_FILE, Settings
 
 WATCH_S = 1.0
@@ -39,30 +40,48 @@ class Stopped(Exception):  # noqa: N818 - not an error
     """Somebody asked us to stop."""
 
 
+Handler = Callable[[int, FrameType | None], None]
+
+
 @contextlib.contextmanager
-def stopping_on_signals() -> Iterator[None]:
+def _handling_signals(handler: Handler) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in STOPPING}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    return
+
+
+def stopping_on_signals() -> contextlib.AbstractContextManager[None]:
     """Turn SIGTERM, Ctrl-C and a closed terminal into :class:`Stopped`, and back when left."""
+    return _handling_signals(_stop)
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise Stopped
 
-    before = {number: signal.signal(number, stop) for number in STOPPING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def undisturbed() -> contextlib.AbstractContextManager[None]:
+    """Ignore a second Ctrl-C: what is being stopped is stopped in order."""
+    return _handling_signals(_ignore)
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let a second Ctrl-C wait: what is being stopped is stopped in order."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING}
-    try:
+def stopping_afterwards() -> Iterator[None]:
+    """Put a signal off to the end of the block.
+
+    DuckDB, interrupted, raises an error of its own in place of ours.
+    """
+    asked: list[int] = []
+    with _handling_signals(lambda number, _frame: asked.append(number)):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    if asked:
+        signal.raise_signal(asked[0])
 
 
 def run_up(settings: Settings) -> None:
@@ -116,10 +135,7 @@ def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
     server = supervisor.start_server()
     supervisor.start_worker()
     await_worker(supervisor, screen, n_sources)
-    home = supervisor.settings.home
-    screen.say(f"Prefect   {server.ui_url}   flow runs, deployments, a page for each source")
-    screen.say(f"ask       {spell_command(home, 'sql', 'FROM source_health')}")
-    screen.say(f"look      {spell_command(home, 'status')}")
+    say_addresses(supervisor.settings, server, screen)
     screen.say(f"log       {supervisor.worker_log}")
     screen.say(f"{spell_count(n_sources, 'source')}; Ctrl-C stops everything, and loses nothing")
     watched = _Watched(supervisor.settings, screen)
@@ -127,6 +143,14 @@ def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
         watched.look()
         time.sleep(WATCH_S)
         supervisor.watch()
+
+
+def say_addresses(settings: Settings, server: RunningServer, screen: Screen) -> None:
+    """Say where to look at what goes on."""
+    screen.say(f"Prefect   {server.ui_url}/deployments   a deployment for each source")
+    screen.say(f"          {server.ui_url}/artifacts     and a page: its polls, lag, next poll")
+    screen.say(f"ask       {spell_command(settings.home, 'sql', 'FROM source_health')}")
+    screen.say(f"look      {spell_command(settings.home, 'status')}")
 
 
 def await_worker(supervisor: Supervisor, screen: Screen, n_sources: int) -> None:
@@ -158,7 +182,8 @@ class _Watched:
             return
         self._look_at = now + LOOK_S
         try:
-            report = read_report(self._settings)
+            with stopping_afterwards():
+                report = read_report(self._settings)
         except NewsbeatError as error:
             self._screen.say(str(error))
             return
