@@ -9,7 +9,7 @@ from typing import Any
 from models.harmless import escape_markdown
 from models.polling.fixed import spell_duration
 from models.records import Source
-from tasks.orchestrator import TAG, Orchestrator
+from tasks.orchestrator import TAG, Orchestrator, artifact_path
 
 ENTRYPOINT = "flows.collect.collect_source"
 
@@ -106,7 +106,9 @@ def describe_source(source: Source) -> str:
         f"- kind: {source.kind}, language: {source.language or 'unknown'}, zone: {source.timezone}",
         f"- policy: {source.poll.policy}, about every {spell_duration(source.poll.interval_s)}",
         "",
-        "Pause it here and it is not polled; *Quick run* polls it now.",
+        f"[Its page]({artifact_path(source.source)}): last polls and articles, lag, next poll.",
+        "",
+        "Pause it here and it is not polled; *Run › Quick run* polls it now.",
     ]
     return "\n".join(lines)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from flows.collector import Collector
 from models.records import PollResult
-from models.source_page import SourcePage, render_source_page
-from tasks.orchestrator import Orchestrator
+from models.source_page import Headline, SourcePage, describe_standing, render_source_page
+from tasks.orchestrator import Orchestrator, artifact_key
 
 POLLS_SHOWN = 20
+HEADLINES_SHOWN = 5
+"""Kept from the polls of this process: asking the warehouse would cost a scan each time."""
 
 
 @dataclass
@@ -21,6 +24,7 @@ class _Published:
     artifact_id: UUID | None = None
     run_id: UUID | None = None
     result: PollResult | None = None
+    headlines: deque[Headline] = field(default_factory=lambda: deque(maxlen=HEADLINES_SHOWN))
     is_well: bool = True
     at_wall: float = 0.0
 
@@ -42,6 +46,9 @@ class Publisher:
         """Remember that a source was polled: its page is due."""
         page = self._sources.setdefault(result.poll.source, _Published())
         page.result, page.run_id = result, run_id
+        for item in reversed(result.articles):
+            headline = Headline(item.article.title or "", item.url, item.published_at)
+            page.headlines.appendleft(headline)
 
     async def publish(self) -> None:
         """Publish the pages that are due."""
@@ -62,8 +69,11 @@ class Publisher:
             schedule=result.schedule,
             polls=tuple(polls),
             now=self._collector.clock.now(),
+            headlines=tuple(page.headlines),
+            deployment_path=self._orchestrator.deployment_path(source),
+            speed=self._collector.clock.speed,
         )
-        text, description = render_source_page(shown), result.poll.decision.reason
+        text, description = render_source_page(shown), describe_standing(shown)
         has_turned = _has_turned(page)
         page.result, page.is_well, page.at_wall = None, _is_well(result), time.time()
         # A turn makes a new page, so that the old ones tell when it broke and mended.
@@ -74,7 +84,7 @@ class Publisher:
         )
         if not is_renewed:
             page.artifact_id = await self._orchestrator.publish_markdown(
-                f"source-{source}", text, description, page.run_id
+                artifact_key(source), text, description, page.run_id
             )
 
 

@@ -7,9 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from models.harmless import escape_markdown
+from models.harmless import escape_markdown, one_line
 from models.polling.fixed import spell_duration
 from models.records import RecentPoll, Schedule, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """An article as a source's page names it."""
+
+    title: str
+    url: str
+    published_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,33 +31,68 @@ class SourcePage:
         The last polls, newest first.
     now
         The present, on the product's clock.
+    headlines
+        The last articles, newest first; none where none is at hand.
+    deployment_path
+        Where on the same server the source's deployment is shown; left out where empty.
+    speed
+        Of the product's clock: other than 1, the times are those of a replay.
     """
 
     source: Source
     schedule: Schedule
     polls: tuple[RecentPoll, ...]
     now: datetime
+    headlines: tuple[Headline, ...] = ()
+    deployment_path: str = ""
+    speed: float = 1.0
 
 
 def render_source_page(page: SourcePage) -> str:
-    """Return the page as Markdown: state, lag, next poll and why, then the last polls."""
-    schedule, source = page.schedule, page.source
-    lines = [
-        f"# {escape_markdown(source.title)}",
+    """Return the page as Markdown: state, lag, next poll and why, articles, then polls."""
+    source = page.source
+    lines = [f"# {escape_markdown(source.title)}", "", _facts(page), ""]
+    if page.speed != 1.0:
+        lines += [f"*A replay, {page.speed:g} times as fast: times are recorded time.*", ""]
+    lines += [
+        f"- **State** {_state(page)}",
+        f"- **Next poll** {_next_poll(page)}",
+        f"- **Publication lag** {_lag(page.polls)}",
+        f"- **Traffic** {_traffic(page.polls)}",
         "",
-        f"{_state(page)} · <{source.url}>",
-        "",
-        f"**Next poll** {_at(schedule.due_at)} ({escape_markdown(schedule.reason)})",
-        "",
-        f"**Publication lag** {_lag(page.polls)}",
-        "",
-        f"**Traffic** {_traffic(page.polls)}",
+    ]
+    if page.headlines:
+        lines += ["**Last articles**", "", *map(_headline, page.headlines), ""]
+    lines += [
+        f"**Last {len(page.polls)} polls**",
         "",
         "| started (UTC) | outcome | listed | new | stored | KB | took | remark |",
         "|---|---|--:|--:|--:|--:|--:|---|",
         *(_row(poll) for poll in page.polls),
     ]
     return "\n".join(lines)
+
+
+def describe_standing(page: SourcePage) -> str:
+    """Return how a source stands in one line, such as ``well; lag 2.4 min; next in 4 min: …``."""
+    state = page.schedule.state
+    if state != "active":
+        reason = page.polls[0].reason if page.polls else ""
+        standing = f"{state}: {one_line(reason)}" if reason else state
+    elif lags := _lags(page.polls):
+        standing = f"well; lag {spell_duration(statistics.fmean(lags))}"
+    else:
+        standing = "well"
+    return f"{standing}; {one_line(page.schedule.reason)}"
+
+
+def _facts(page: SourcePage) -> str:
+    source = page.source
+    facts = [f"<{source.url}>", source.kind]
+    facts += [word for word in (source.language, source.country) if word]
+    if page.deployment_path:
+        facts.append(f"[its runs; pause it, or poll it now]({page.deployment_path})")
+    return " · ".join(facts)
 
 
 def _state(page: SourcePage) -> str:
@@ -60,12 +104,20 @@ def _state(page: SourcePage) -> str:
     return f"**{page.schedule.state}** ({failures} failures in a row{last_good})"
 
 
+def _next_poll(page: SourcePage) -> str:
+    return f"{_at(page.schedule.due_at)} ({escape_markdown(page.schedule.reason)})"
+
+
 def _at(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def _lags(polls: Sequence[RecentPoll]) -> list[float]:
+    return [poll.mean_lag_s for poll in polls if poll.mean_lag_s is not None]
+
+
 def _lag(polls: Sequence[RecentPoll]) -> str:
-    lags = [poll.mean_lag_s for poll in polls if poll.mean_lag_s is not None]
+    lags = _lags(polls)
     if not lags:
         return "not known yet: no dated article in these polls"
     return f"{spell_duration(statistics.fmean(lags))} on average over these polls"
@@ -75,6 +127,16 @@ def _traffic(polls: Sequence[RecentPoll]) -> str:
     total = sum(poll.index_bytes + poll.article_bytes for poll in polls)
     empty = sum(poll.entries_new == 0 for poll in polls)
     return f"{total / 1e6:.2f} MB in {len(polls)} polls, {empty} of them with nothing new"
+
+
+def _headline(headline: Headline) -> str:
+    title = escape_markdown(headline.title or "(no title)")
+    when = f"{headline.published_at:%m-%d %H:%M}" if headline.published_at else "undated"
+    if not headline.url.startswith(("http://", "https://")):
+        return f"- {when} {title}"
+    # In pointed brackets nothing but these ends an address.
+    url = headline.url.replace("<", "%3C").replace(">", "%3E").replace("\\", "%5C")
+    return f"- {when} [{title}](<{url}>)"
 
 
 def _row(poll: RecentPoll) -> str:

@@ -287,6 +287,11 @@ class Orchestrator:
             heartbeat_interval_seconds=interval_s,
         )
 
+    def deployment_path(self, source: str) -> str:
+        """Return where the server's pages show a source's deployment, ``""`` if it has none."""
+        found = self.deployment_ids.get(source)
+        return f"/deployments/deployment/{found}" if found else ""
+
     async def publish_markdown(
         self, key: str, text: str, description: str, flow_run_id: UUID | None
     ) -> UUID:
@@ -318,6 +323,16 @@ class Orchestrator:
                 raise
             return False
         return True
+
+
+def artifact_key(source: str) -> str:
+    """Return the key of the artifact that is a source's page."""
+    return f"source-{source}"
+
+
+def artifact_path(source: str) -> str:
+    """Return where the server's pages show a source's page."""
+    return f"/artifacts/key/{artifact_key(source)}"
 
 
 def is_final(run: FlowRun) -> bool:
