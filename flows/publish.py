@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import UUID
 
 from flows.collector import Collector
 from models.records import PollResult
-from models.source_page import Headline, SourcePage, describe_standing, render_source_page
+from models.source_page import (
+    Headline,
+    SourcePage,
+    describe_standing,
+    last_headlines,
+    render_source_page,
+)
 from tasks.orchestrator import Orchestrator, artifact_key
 
 POLLS_SHOWN = 20
-HEADLINES_SHOWN = 5
-"""Kept from the polls of this process: asking the warehouse would cost a scan each time."""
 
 
 @dataclass
 class _Published:
-    """The last artifact of a source, and whether something happened since."""
+    """The last artifact of a source, and whether something happened since.
+
+    The headlines are of polls of this process: asking the warehouse would cost a scan.
+    """
 
     artifact_id: UUID | None = None
     run_id: UUID | None = None
     result: PollResult | None = None
-    headlines: deque[Headline] = field(default_factory=lambda: deque(maxlen=HEADLINES_SHOWN))
+    headlines: tuple[Headline, ...] = ()
     is_well: bool = True
     at_wall: float = 0.0
 
@@ -46,9 +52,11 @@ class Publisher:
         """Remember that a source was polled: its page is due."""
         page = self._sources.setdefault(result.poll.source, _Published())
         page.result, page.run_id = result, run_id
-        for item in reversed(result.articles):
-            headline = Headline(item.article.title or "", item.url, item.published_at)
-            page.headlines.appendleft(headline)
+        found = [
+            Headline(item.article.title or "", item.url, item.published_at)
+            for item in result.articles
+        ]
+        page.headlines = last_headlines([*found, *page.headlines])
 
     async def publish(self) -> None:
         """Publish the pages that are due."""
@@ -69,7 +77,7 @@ class Publisher:
             schedule=result.schedule,
             polls=tuple(polls),
             now=self._collector.clock.now(),
-            headlines=tuple(page.headlines),
+            headlines=page.headlines,
             deployment_path=self._orchestrator.deployment_path(source),
             speed=self._collector.clock.speed,
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from models.harmless import escape_markdown, one_line
 from models.polling.fixed import spell_duration
@@ -71,6 +71,17 @@ def render_source_page(page: SourcePage) -> str:
         *(_row(poll) for poll in page.polls),
     ]
     return "\n".join(lines)
+
+
+def last_headlines(headlines: Iterable[Headline], limit: int = 5) -> tuple[Headline, ...]:
+    """Return the newest `limit` of `headlines`, newest first; undated ones come last."""
+    listed = list(headlines)
+    dated = [headline for headline in listed if headline.published_at]
+    dated.sort(key=lambda headline: headline.published_at or _NEVER, reverse=True)
+    return tuple([*dated, *(item for item in listed if item.published_at is None)][:limit])
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def describe_standing(page: SourcePage) -> str:

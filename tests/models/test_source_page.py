@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from models.records import RecentPoll, Schedule, Source
-from models.source_page import Headline, SourcePage, describe_standing, render_source_page
+from models.source_page import (
+    Headline,
+    SourcePage,
+    describe_standing,
+    last_headlines,
+    render_source_page,
+)
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 SOURCE = Source("harbour", "The Harbour | Courier", "https://harbour.example/feed.xml", "feed")
@@ -93,3 +99,13 @@ def test_a_page_leads_to_the_deployment():
     path = "/deployments/deployment/1"
     assert f"]({path})" in render_source_page(replace(PAGE, deployment_path=path))
     assert "deployment" not in render_source_page(PAGE)
+
+
+def test_the_newest_headlines_are_kept_and_undated_ones_come_last():
+    def headline(hours: int | None) -> Headline:
+        at = None if hours is None else NOW - timedelta(hours=hours)
+        return Headline(f"{hours}", "https://harbour.example/", at)
+
+    found = last_headlines([headline(3), headline(None), headline(1), headline(2)], limit=3)
+    assert [item.title for item in found] == ["1", "2", "3"]
+    assert last_headlines([headline(None), headline(5)])[-1].published_at is None
