@@ -1,0 +1,49 @@
+"""Habits within the hour: scheduled posts come out at :00, :15, :30, and by the second.
+
+Editors plan on round minutes and programs post in their first seconds. Knowing that is
+worth as much again as knowing the hour, for a policy that can aim (`plan`).
+"""
+
+from __future__ import annotations
+
+from models.compiled import compiled
+from models.intensity.state import FloatArray, State
+from models.week import offset_at
+
+PRIOR = 3.0
+"""Entries a minute (or ten seconds) without any is taken to have had."""
+
+MEMORY = 5000.0
+"""Entries after which older ones start to count for less."""
+
+
+@compiled
+def observe_phase(state: State, zone: FloatArray, stamps: FloatArray) -> None:
+    """Count the entries of a poll by minute of the hour and ten seconds of the minute."""
+    total = 0.0
+    for stamp in stamps:
+        local = stamp + offset_at(zone, stamp)
+        state.minutes[int(local // 60.0) % 60] += 1.0
+        state.seconds[int(local % 60.0) // 10] += 1.0
+    for minute in range(60):
+        total += state.minutes[minute]
+    if total > MEMORY:
+        for minute in range(60):
+            state.minutes[minute] *= 0.5
+        for part in range(6):
+            state.seconds[part] *= 0.5
+
+
+@compiled
+def fill_phase(state: State, minutes: FloatArray, seconds: FloatArray) -> None:
+    """Write the shapes within the hour (60) and the minute (6); both have mean 1."""
+    total = 0.0
+    for minute in range(60):
+        total += state.minutes[minute]
+    trust = state.phase_trust
+    for minute in range(60):
+        shape = (state.minutes[minute] + PRIOR) / (total + 60.0 * PRIOR) * 60.0
+        minutes[minute] = 1.0 + trust * (shape - 1.0)
+    for part in range(6):
+        shape = (state.seconds[part] + PRIOR) / (total + 6.0 * PRIOR) * 6.0
+        seconds[part] = 1.0 + trust * (shape - 1.0)
