@@ -26,16 +26,20 @@ class PollRules:
     Attributes
     ----------
     policy
-        Name of a polling policy.
+        Name of a polling policy; ``auto`` is ``price``, or ``plan`` where that proved better.
+    estimator
+        Whose forecast it polls by: ``weekly``, ``holt-winters``, ``ema``; ``auto`` is the
+        weekly profile, or what proved better.
     interval_s
-        Wait between polls of the ``fixed`` policy, and the first guess of the others.
+        Wait between polls of the ``fixed`` policy, and of the others before the first poll.
     min_interval_s, max_interval_s
         Floor and ceiling of any wait, in seconds.
     target_lag_s
         Wanted mean publication lag, in seconds, where the user states one.
     """
 
-    policy: str = "fixed"
+    policy: str = "auto"
+    estimator: str = "auto"
     interval_s: float = 600.0
     min_interval_s: float = 60.0
     max_interval_s: float = 86_400.0

@@ -35,15 +35,18 @@ def observe_phase(state: State, zone: FloatArray, stamps: FloatArray) -> None:
 
 
 @compiled
+def shape_phase(counts: FloatArray, trust: float, shape: FloatArray) -> None:
+    """Write the shape that counts of equal parts suggest: mean 1, flat where trust is 0."""
+    parts, total = counts.shape[0], 0.0
+    for part in range(parts):
+        total += counts[part]
+    for part in range(parts):
+        share = (counts[part] + PRIOR) / (total + parts * PRIOR) * parts
+        shape[part] = 1.0 + trust * (share - 1.0)
+
+
+@compiled
 def fill_phase(state: State, minutes: FloatArray, seconds: FloatArray) -> None:
     """Write the shapes within the hour (60) and the minute (6); both have mean 1."""
-    total = 0.0
-    for minute in range(60):
-        total += state.minutes[minute]
-    trust = state.phase_trust
-    for minute in range(60):
-        shape = (state.minutes[minute] + PRIOR) / (total + 60.0 * PRIOR) * 60.0
-        minutes[minute] = 1.0 + trust * (shape - 1.0)
-    for part in range(6):
-        shape = (state.seconds[part] + PRIOR) / (total + 6.0 * PRIOR) * 6.0
-        seconds[part] = 1.0 + trust * (shape - 1.0)
+    shape_phase(state.minutes, state.phase_trust, minutes)
+    shape_phase(state.seconds, state.phase_trust, seconds)

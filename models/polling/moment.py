@@ -30,6 +30,12 @@ class Moment:
         Wait the server asked for, in seconds from now.
     hint_s
         The publisher's own hint (``ttl``), in seconds.
+    waited_s
+        Seconds from the poll before to this one; None at the first.
+    weight
+        The source's importance.
+    entries_known
+        Entries of the source seen so far, up to some hundreds.
     """
 
     source: str
@@ -41,6 +47,9 @@ class Moment:
     consecutive_failures: int = 0
     retry_after_s: float | None = None
     hint_s: float | None = None
+    waited_s: float | None = None
+    weight: float = 1.0
+    entries_known: int = 1000
 
     def as_inputs(self) -> dict[str, Any]:
         """Return the fields as a JSON-ready dictionary; ``Moment(**inputs)`` reads it back."""
