@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -100,8 +101,10 @@ def _aligned(text: str, width: int, is_number: bool) -> str:
 
 
 def _cell(value: Any) -> str:
+    # What people can read, times in UTC; --csv and --json have every digit.
     if isinstance(value, float):
-        # What people can read; --csv and --json have every digit.
         return f"{value:.1f}" if abs(value) >= EXACT_FROM else f"{value:.4g}"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
     text = "" if value is None else one_line(value)
     return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 1] + "…"

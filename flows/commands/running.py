@@ -149,7 +149,7 @@ def say_addresses(settings: Settings, server: RunningServer, screen: Screen) -> 
     """Say where to look at what goes on."""
     screen.say(f"Prefect   {server.ui_url}/deployments   a deployment for each source")
     screen.say(f"          {server.ui_url}/artifacts     and a page: its polls, lag, next poll")
-    screen.say(f"ask       {spell_command(settings.home, 'sql', 'FROM source_health')}")
+    screen.say(f"ask       {spell_command(settings.home, 'sql', 'FROM lag_by_source_day')}")
     screen.say(f"look      {spell_command(settings.home, 'status')}")
 
 
