@@ -541,3 +541,78 @@ class SourceStatus:
     median_lag_s: float | None
     n_possible_losses: int
     total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the polls of one source covered and found, since some moment.
+
+    Attributes
+    ----------
+    since_s, until_s
+        The stretch covered, seconds since 1970.
+    stamps_s
+        When its entries came out, as far as can be told.
+    window
+        Most entries a listing held.
+    """
+
+    source: str
+    since_s: float
+    until_s: float
+    stamps_s: tuple[float, ...]
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """A row of ``intensity_models``: what was learned of when a source publishes.
+
+    Attributes
+    ----------
+    kind
+        The estimator that foretold held-out weeks best: ``weekly``, ``holt-winters``, ``ema``.
+    policy
+        ``price``, or ``plan`` where that proved better.
+    state
+        What all estimators know, as `models.intensity.state.write_state` writes it.
+    score
+        How well `kind` foretold data it had not seen, larger is better; None where there
+        was too little to tell.
+    note
+        Why this estimator and policy, and what fell back, in words.
+    parameters
+        What people may want to read of it, JSON-ready.
+    """
+
+    source: str
+    fitted_at: datetime
+    kind: str
+    policy: str
+    state: bytes = field(repr=False)
+    score: float | None = None
+    note: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyForecast:
+    """Rows of ``forecasts``: what one source is expected to publish, hour by hour.
+
+    Attributes
+    ----------
+    from_at
+        Start of the first hour, a whole hour in UTC.
+    kind
+        The estimator.
+    expected, low, high
+        Entries of each hour, and the range that holds nine in ten. Same length.
+    """
+
+    source: str
+    from_at: datetime
+    made_at: datetime
+    kind: str
+    expected: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]

@@ -20,6 +20,8 @@ import duckdb
 from models.errors import UnstorableError, WarehouseError
 from models.harmless import one_line
 from models.records import (
+    FittedModel,
+    HourlyForecast,
     KnownEntry,
     PendingArticle,
     PollResult,
@@ -29,7 +31,7 @@ from models.records import (
     SourceStatus,
     StoredCounts,
 )
-from tasks.duck import polls, schedules, status
+from tasks.duck import fitted, polls, schedules, status
 from tasks.duck.database import connect, explained
 from tasks.duck.endpoint import ENDPOINT_FILE, Endpoint, serve_endpoint, stop_endpoint
 from tasks.duck.lease import Lease
@@ -291,9 +293,48 @@ class Warehouse:
         found = [RecentPoll(*row) for row in rows]
         return sorted(found, key=lambda poll: poll.started_at, reverse=True)[:limit]
 
+    def read_observed(self, since: datetime) -> list[Observed]:
+        """Return what was covered and found of each source since its newest fit, and `since`."""
+        with self._using() as connection:
+            return observations.read_observed(connection, since)
+
+    def read_spending(self, since: datetime) -> tuple[int, float, datetime | None]:
+        """Return polls, megabytes of index pages, and the first poll since a moment."""
+        with self._using() as connection:
+            return observations.read_spending(connection, since)
+
     def read_status(self, now: datetime) -> list[SourceStatus]:
         """Return how every source fares at `now`."""
         return status.read_status(self.query, now)
+
+    def write_intensity_models(self, models: Sequence[FittedModel], fitted_at: datetime) -> None:
+        """Write models, in place of those their sources had, in one transaction.
+
+        Parameters
+        ----------
+        fitted_at
+            The refit they come from; twice the same is as once.
+        """
+        with self._transaction() as connection:
+            fitted.write_models(connection, models, fitted_at)
+
+    def read_intensity_models(self) -> list[FittedModel]:
+        """Return the last fitted model of every source that has one."""
+        with self._using() as connection:
+            return fitted.read_models(connection)
+
+    def write_forecasts(
+        self, forecasts: Sequence[HourlyForecast], keep_from: datetime | None = None
+    ) -> None:
+        """Write forecasts, in place of earlier ones for the same hours and those after.
+
+        Parameters
+        ----------
+        keep_from
+            Forecasts of hours before it are deleted; None keeps them.
+        """
+        with self._transaction() as connection:
+            fitted.write_forecasts(connection, forecasts, keep_from)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of an SQL query, times in UTC."""
