@@ -2,17 +2,26 @@
 
 import dataclasses
 import re
+import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from flows import cli
 from models.records import ExtractRules, HttpRules, ListRules, PollRules, Source
 from tasks.catalogue import read_catalogue
+from tasks.replay.sample import sample_web
 from tasks.settings import Settings, read_settings
+from tasks.warehouse import Warehouse
+from tasks.warehouse_reader import open_reader
 
 ROOT = Path(__file__).parents[1]
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+README_QUERIES = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
 SECTIONS = [
     item.name for item in dataclasses.fields(Settings) if item.name not in {"home", "clock"}
 ]
@@ -73,43 +82,117 @@ def test_every_catalogue_file_says_that_its_addresses_were_not_tried():
         assert "no address here was tried" in file.read_text(encoding="utf-8"), file.name
 
 
-def test_the_changelog_counts_the_catalogue_right():
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
+def test_a_page_counts_the_catalogue_right(page):
     sources = read_catalogue().sources
     n_countries = len({source.country for source in sources})
-    n_languages = len({source.language for source in sources})
-    text = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
-    count = f"{len(sources)} sources from {n_countries} countries in {n_languages} languages"
-    assert count in text
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert f"{len(sources)} sources from {n_countries} countries" in text
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")], ids=str
-)
+def test_the_readme_counts_the_newsrooms_of_the_demo_right():
+    web = sample_web(hours=1.0)
+    assert (len(web.history), len({source.language for source in web.history})) == (12, 4)
+    assert "twelve invented newsrooms publish in four languages" in " ".join(README.split())
+
+
+@pytest.mark.parametrize("number", range(len(README_QUERIES)))
+def test_a_query_of_the_readme_is_answered(number, tmp_path):
+    settings = Settings(home=tmp_path)
+    Warehouse.open(settings, "test").close()
+    with open_reader(settings) as reader:
+        assert reader.query(README_QUERIES[number]).columns
+
+
+def test_the_pictures_of_the_readme_are_small():
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    assert len(pictures) == 3
+    for picture in pictures:
+        data = (ROOT / picture).read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert len(data) < 200_000, picture
+
+
+def test_the_readme_maps_every_folder():
+    named = set(re.findall(r"`(\w+)/`", README.split("## Where things are")[1].split("\n## ")[0]))
+    listed = subprocess.run(
+        ["git", "ls-tree", "-d", "--name-only", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    folders = {name for name in listed.stdout.split() if not name.startswith(".")}
+    assert named == folders
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", text)
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_into_pages_meet_a_heading(page):
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)", text):
+        headings = re.findall(r"^#+ (.*)$", (page.parent / target).read_text("utf-8"), re.MULTILINE)
+        assert anchor in {anchor_of(heading) for heading in headings}, f"{target}#{anchor}"
+
+
+def anchor_of(heading):
+    """Return the anchor that code hosts give to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def test_documented_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     named = {
         target
-        for page in pages
+        for page in PAGES
         for target in re.findall(r"[`$&] ?make ([a-z]+)", page.read_text(encoding="utf-8"))
     }
     assert named <= targets
     assert {"demo", "test", "check", "format", "clean"} <= targets
 
 
-def test_documented_commands_exist():
-    cli = pytest.importorskip("flows.cli")
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "Makefile"]
-    named = {
-        command
-        for page in pages
-        for command in re.findall(r"[`$/] ?newsbeat ([a-z][a-z-]*)", page.read_text("utf-8"))
-    }
-    assert named - set(cli.main.commands) == set()
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "Makefile"], ids=lambda page: page.name)
+def test_documented_commands_exist_with_their_options(page):
+    for line in documented_commands(page.read_text(encoding="utf-8")):
+        words = shlex.split(line)
+        command = cli.main.commands.get(words[0])
+        assert command, f"newsbeat {line}: there is no such command"
+        options = {name for item in command.params for name in item.opts}
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert given - {"--help"} <= options, f"newsbeat {line}"
+
+
+def documented_commands(text):
+    """Return what is typed after ``newsbeat`` in code blocks and inline code, and by make demo."""
+    typed = re.findall(r"^[$#] newsbeat ([a-z].*?)(?:\s+#.*)?$", text, re.MULTILINE)
+    typed += re.findall(r"`newsbeat ([a-z][^`]*)`", text)
+    typed += [
+        f"demo {arguments}" for arguments in re.findall(r"make demo ARGS=\"?([^\"`\n]*)", text)
+    ]
+    return [re.split(r" [<>|] ", line)[0] for line in typed]
+
+
+def test_the_documented_commands_are_found():
+    commands = documented_commands(README)
+    names = {line.split()[0] for line in commands}
+    assert {"demo", "add", "poll", "up", "down", "status", "doctor", "sql"} <= names
+    assert "demo --keep" in commands
+    assert "add https://news.example/ --name example --timezone Europe/Moscow" in commands
+
+
+def test_every_command_has_help_with_an_example():
+    for name, command in cli.main.commands.items():
+        assert "Example:" in (command.help or ""), name
+        assert f"newsbeat {name}" in command.help, name
+
+
+def test_the_settings_file_of_the_readme_is_accepted(tmp_path):
+    line = re.search(r"^\$ printf '(.*)' > newsbeat.toml$", README, re.MULTILINE)
+    text = line[1].replace("\\n", "\n")
+    (tmp_path / "newsbeat.toml").write_text(text, encoding="utf-8")
+    assert read_settings(tmp_path, {}).agent.contact == "you@example.org"
