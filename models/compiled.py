@@ -20,8 +20,9 @@ T = TypeVar("T")
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """Return `function` compiled to machine code, with exact IEEE arithmetic.
 
-    No fast-math: a stored decision must replay bit for bit.
+    No fast-math: a stored decision must replay bit for bit. The interpreter's lock is let
+    go meanwhile, so that threads share the cores.
     """
-    is_kept = bool(numba.config.CACHE_DIR)
-    made: Callable[P, T] = numba.njit(cache=is_kept, error_model="numpy")(function)
+    is_kept = bool(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
+    made: Callable[P, T] = numba.njit(cache=is_kept, nogil=True, error_model="numpy")(function)
     return made

@@ -50,7 +50,7 @@ def nutch_interval(
         reference = now_s - sync * delta
     interval = min(max(interval, floor_s), ceiling_s)
     memory[0] = interval
-    return reference + interval - now_s
+    return float(reference + interval - now_s)
 
 
 @compiled
@@ -91,7 +91,7 @@ def commafeed_interval(
     if silent >= 7 * DAY_S:
         return ceiling_s / 4.0
     mean_gap = (listed[-1] - listed[0]) / (listed.shape[0] - 1)
-    return min(max(mean_gap * factor, floor_s), ceiling_s / 4.0)
+    return float(min(max(mean_gap * factor, floor_s), ceiling_s / 4.0))
 
 
 @compiled
@@ -108,5 +108,5 @@ def mavsync_interval(
     gap = (listed[-1] - listed[0]) / (n - 1) * factor
     wait = listed[-1] + gap - now_s
     if floor_s <= wait <= ceiling_s:
-        return wait
-    return min(max((now_s - listed[0]) / n * factor, floor_s), ceiling_s)
+        return float(wait)
+    return float(min(max((now_s - listed[0]) / n * factor, floor_s), ceiling_s))

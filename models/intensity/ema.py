@@ -21,6 +21,11 @@ def learn_hour_ema(state: State, count: float) -> None:
     state.ema_per_hour = state.ema_alpha * count + (1.0 - state.ema_alpha) * state.ema_per_hour
 
 
+def begin_ema(state: State, counts: FloatArray) -> None:
+    """Set the average from the counts of the first hours."""
+    state["ema_per_hour"] = counts.mean()
+
+
 @compiled
 def fill_ema(state: State, rates_per_s: FloatArray) -> None:
     """Write the same rate for all hours ahead, entries per second."""

@@ -19,9 +19,11 @@ exponential smoothing", JORS 54, 2003 (multiplicative; ours is additive).
 
 from __future__ import annotations
 
+import numpy as np
+
 from models.compiled import compiled
 from models.intensity.state import FloatArray, State
-from models.week import HOUR_S, hour_of_week, next_hour, offset_at
+from models.week import HOUR_S, HOURS_PER_WEEK, hour_of_week, next_hour, offset_at
 
 
 @compiled
@@ -38,6 +40,23 @@ def learn_hour_holtwinters(state: State, hour: int, count: float) -> None:
     )
     state.hw_day[day_hour] = new_day
     state.hw_level = new_level
+
+
+def begin_holtwinters(state: State, counts: FloatArray, first_hour: int) -> None:
+    """Set level and seasons from the hourly counts of the first whole weeks.
+
+    Parameters
+    ----------
+    counts
+        One per hour, whole weeks.
+    first_hour
+        Hour of the week of the first of them.
+    """
+    level = counts.mean()
+    weeks = np.roll(counts.reshape(-1, HOURS_PER_WEEK).mean(axis=0), first_hour)
+    day = weeks.reshape(7, 24).mean(axis=0) - level
+    state["hw_level"], state["hw_trend"] = level, 0.0
+    state["hw_day"], state["hw_week"] = day, weeks - level - np.tile(day, 7)
 
 
 @compiled

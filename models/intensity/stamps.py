@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.compiled import compiled
 from models.intensity.lag import LAG_LIMIT_S
 from models.intensity.state import FloatArray
 
@@ -37,9 +38,20 @@ def clean_stamps(
     >>> clean_stamps(np.array([90.0, 5e9]), since_s=0.0, until_s=100.0, n_undated=1).tolist()
     [25.0, 75.0, 90.0]
     """
-    stamps = np.asarray(stamps, dtype=np.float64)
-    told = (stamps <= until_s) & (stamps >= since_s - LAG_LIMIT_S)
-    n_spread = int((~told).sum()) + n_undated
-    gap_s = until_s - since_s
-    spread = since_s + gap_s * (np.arange(n_spread) + 0.5) / max(n_spread, 1)
-    return np.sort(np.concatenate([stamps[told], spread]))
+    return settle_stamps(np.asarray(stamps, dtype=np.float64), since_s, until_s, n_undated)
+
+
+@compiled
+def settle_stamps(stamps: FloatArray, since_s: float, until_s: float, n_undated: int) -> FloatArray:
+    """Do the work of `clean_stamps`, compiled."""
+    settled = np.empty(stamps.shape[0] + n_undated)
+    n_told = 0
+    for stamp in stamps:
+        if since_s - LAG_LIMIT_S <= stamp <= until_s:
+            settled[n_told] = stamp
+            n_told += 1
+    n_spread = settled.shape[0] - n_told
+    for place in range(n_spread):
+        settled[n_told + place] = since_s + (until_s - since_s) * (place + 0.5) / n_spread
+    settled.sort()
+    return settled
