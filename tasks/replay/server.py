@@ -71,13 +71,14 @@ def serve_in_process(web: RecordedWeb, clock: Clock, port: int = 0) -> Iterator[
     chosen = int(listener.getsockname()[1])
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(
-        target=_serve_listener, args=(web, clock, listener, theirs), daemon=True
-    )
+    process = context.Process(target=_serve_received, args=(listener, theirs), daemon=True)
     process.start()
     listener.close()
     try:
         theirs.close()
+        # Sent and not given: a process that dies at its start would never take it, and we wait.
+        with contextlib.suppress(BrokenPipeError):
+            ours.send((web, clock))
         _wait_until_ready(ours, chosen)
         yield chosen
     finally:
@@ -98,11 +99,10 @@ def serve(web: RecordedWeb, clock: Clock, port: int) -> None:
         _server(RecordedWebApp(web, clock)).run(sockets=[listener])
 
 
-def _serve_listener(
-    web: RecordedWeb, clock: Clock, listener: socket.socket, ready: Connection
-) -> None:
+def _serve_received(listener: socket.socket, parent: Connection) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    ready.send("ready")
+    web, clock = parent.recv()
+    parent.send("ready")
     _server(RecordedWebApp(web, clock)).run(sockets=[listener])
 
 
@@ -115,7 +115,7 @@ def _leave_with_parent() -> None:
 
 
 def _wait_until_ready(ours: Connection, port: int) -> None:
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, ConnectionError):
         if ours.poll(_START_TIMEOUT_S) and ours.recv() == "ready":
             return
     raise ConfigError(
