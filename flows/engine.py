@@ -3,6 +3,7 @@
 Prefect's own async engine costs per run a suspension observer (a thread, an event
 loop, a websocket), a heartbeat thread, signal handlers and one more call to the
 server. A poll lasts a second and is repeated if it dies, so it needs none of them.
+It also reads the run once more before the flow begins; the worker has just done so.
 What is given up: "Suspend" of a running poll in the UI.
 
 This leans on private parts of Prefect 3.9.1 (pinned). ``tests/flows/test_engine.py``
@@ -15,8 +16,10 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from prefect._flow_run_suspension import register_flow_run_suspension_request
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import AsyncClientContext
 from prefect.exceptions import Abort, Pause
@@ -40,6 +43,16 @@ class ShortRunEngine(AsyncFlowRunEngine[Any, Any]):
         request = self._get_flow_run_suspension_request()
         with register_flow_run_suspension_request(self.flow_run.id, request):
             yield request
+
+    @asynccontextmanager
+    async def setup_run_context(
+        self, client: PrefectClient | None = None
+    ) -> AsyncGenerator[Any, None]:
+        """Enter the run's context with the run as it is known, not read anew."""
+        assert self.flow_run is not None
+        knowing = _KnowingClient(client or self.client, self.flow_run)
+        async with super().setup_run_context(knowing) as context:
+            yield context
 
     @asynccontextmanager
     async def initialize_run(self) -> AsyncGenerator[ShortRunEngine, None]:
@@ -67,6 +80,20 @@ class ShortRunEngine(AsyncFlowRunEngine[Any, Any]):
             finally:
                 self._is_started = False
                 self._client = None
+
+
+class _KnowingClient(PrefectClient):
+    """The client it is made of, but one that knows a run and need not ask for it."""
+
+    def __init__(self, client: PrefectClient, flow_run: FlowRun) -> None:
+        # Not super().__init__(): it would open connections of its own.
+        self.__dict__.update(client.__dict__)
+        self._flow_run = flow_run
+
+    async def read_flow_run(self, flow_run_id: UUID) -> FlowRun:
+        if flow_run_id == self._flow_run.id:
+            return self._flow_run
+        return await super().read_flow_run(flow_run_id)
 
 
 async def run_short(flow: Flow[..., Any], flow_run: FlowRun) -> State[Any]:
