@@ -136,6 +136,7 @@ def worker(home: Path, parent: int | None) -> None:
     """
     settings = _settings(home)
     _enter_prefect(settings)
+    _keep_compiled_code()
     from flows.commands.working import work
 
     work(settings, parent)
@@ -167,6 +168,7 @@ def poll(home: Path, source: str, as_json: bool) -> None:
     Example:  newsbeat poll bbc-world
     """
     settings = _settings(home)
+    _keep_compiled_code()
     from flows.commands.polling import poll_once
 
     report = poll_once(settings, source)
@@ -335,6 +337,13 @@ def _settings(home: Path) -> Settings:
     from tasks.settings import read_settings
 
     return read_settings(home)
+
+
+def _keep_compiled_code() -> None:
+    """Name the place of compiled loops; it must be known before they are imported."""
+    from tasks.compilation import keep_compiled_code
+
+    keep_compiled_code()
 
 
 def _enter_prefect(settings: Settings) -> None:

@@ -8,11 +8,14 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 from uuid import UUID
 
+from flows.intensity import Intensities
 from flows.polite import PoliteFetcher
+from flows.pricing import BudgetReport, Pricing
 from models.errors import ConfigError, NewsbeatError
 from models.records import PollResult, Source
 from tasks.catalogue import Catalogue
@@ -21,6 +24,12 @@ from tasks.extraction import ExtractionPool
 from tasks.pages import PageStore
 from tasks.settings import Settings
 from tasks.warehouse import Warehouse
+
+RELIVED = timedelta(weeks=4)
+"""Without a nightly fit, habits are learnt from no more than this."""
+
+SPENDING_LOOKED_AT, LEAST_LOOKED_AT = timedelta(hours=24), timedelta(hours=2)
+"""Stretch of spending the price is corrected by, and the least that says anything."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,6 +66,8 @@ class Collector:
         self.after_poll: AfterPoll | None = None
         self.catalogue = catalogue
         self.sources = {source.source: source for source in catalogue.sources}
+        self.intensities = Intensities(self.sources, settings.clock.now())
+        self.pricing = Pricing(settings.budget, catalogue.sources, self.intensities)
         self._stack = AsyncExitStack()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="warehouse")
 
@@ -115,6 +126,26 @@ class Collector:
             self.clock.now(),
             is_complete=not self.catalogue.problems,
         )
+        await self.load_habits()
+
+    async def load_habits(self) -> None:
+        """Learn every source's habits from the warehouse: the nightly fits, and what came since."""
+        models = await self.write(self.warehouse.read_intensity_models)
+        since = self.clock.now() - RELIVED
+        observed = await self.write(self.warehouse.read_observed, since)
+        self.intensities.load(models, observed)
+        await self.update_price()
+
+    async def update_price(self) -> BudgetReport:
+        """Bring the price in line with the budget, and with what was spent of late."""
+        now = self.clock.now()
+        polls, megabytes, first_at = await self.write(
+            self.warehouse.read_spending, now - SPENDING_LOOKED_AT
+        )
+        spent = megabytes if self.pricing.counts_bytes else float(polls)
+        lasted = now - first_at if first_at else timedelta(0)
+        per_day = spent * (timedelta(days=1) / lasted) if lasted > LEAST_LOOKED_AT else None
+        return self.pricing.update(now, per_day)
 
     async def _close_warehouse(self) -> None:
         await self.write(self.warehouse.close)

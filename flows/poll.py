@@ -33,6 +33,7 @@ from models.errors import (
 from models.harmless import one_line
 from models.identity import article_id, identify
 from models.polling.choice import choose_next_poll
+from models.polling.forecasting import Basis
 from models.polling.moment import Moment
 from models.records import (
     Article,
@@ -74,6 +75,7 @@ class Findings:
     source: Source
     schedule: Schedule
     started_at: datetime
+    listed_at: datetime | None = None
     outcome: Outcome = "empty"
     http_status: int | None = None
     reason: str = ""
@@ -191,6 +193,7 @@ async def _read_listing(collector: Collector, findings: Findings) -> Listing | N
         source.url, source, validators=findings.schedule.validators, accept="listing"
     )
     findings.index_bytes += answer.wire_bytes
+    findings.listed_at = answer.fetched_at
     if isinstance(answer, NotModified):
         findings.outcome, findings.http_status, findings.overlap = "not_modified", 304, True
         findings.body_sha256 = findings.schedule.body_sha256
@@ -477,15 +480,44 @@ async def _store(collector: Collector, findings: Findings) -> PollResult:
     return result
 
 
+def _learn(collector: Collector, findings: Findings, seen_at: datetime) -> None:
+    """Let the source's habits learn from a poll that read its list."""
+    name, intensities = findings.source.source, collector.intensities
+    is_first_look = findings.schedule.last_success_at is None
+    intensities.learn(
+        name,
+        since=None
+        if is_first_look or findings.possible_loss
+        else findings.schedule.last_success_at,
+        until=seen_at,
+        entries=[item.entry for item in findings.entries],
+        n_listed=findings.entries_listed,
+    )
+    intensities.note_bytes(name, findings.index_bytes, findings.outcome == "not_modified")
+
+
+def _basis(collector: Collector, source: Source, seen_at: datetime) -> Basis | None:
+    """Return what the next poll is chosen by; None where the policy needs no forecast."""
+    if source.poll.policy in ("fixed", "adaptive", "patrol"):
+        return None
+    pricing = collector.pricing
+    return collector.intensities.basis(source, seen_at, pricing.price(source), pricing.counts_bytes)
+
+
 def _conclude(collector: Collector, findings: Findings) -> PollResult:
     """Return the result of a poll, its last part being when to look next."""
     now, before = collector.clock.now(), findings.schedule
     source = findings.source
     is_failure = findings.outcome in ("failed", "refused")
     failures = before.consecutive_failures + 1 if is_failure else 0
+    # What came out since the list was read is still unseen: waiting is reckoned from there.
+    seen_at = findings.listed_at if findings.listed_at and not is_failure else now
+    if not is_failure:
+        _learn(collector, findings, seen_at)
+    last = before.last_success_at
     moment = Moment(
         source=source.source,
-        now_s=now.timestamp(),
+        now_s=seen_at.timestamp(),
         due_s=before.due_at.timestamp(),
         cycle=before.cycle,
         outcome=findings.outcome,
@@ -493,11 +525,14 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         consecutive_failures=failures,
         retry_after_s=findings.retry_after_s,
         hint_s=findings.hint_s,
+        waited_s=(seen_at - last).total_seconds() if last else None,
+        weight=source.weight,
+        entries_known=collector.intensities.habits(source.source).n_known,
     )
-    decision = choose_next_poll(moment, source.poll)
+    decision = choose_next_poll(moment, source.poll, _basis(collector, source, seen_at))
     after = Schedule(
         source=source.source,
-        due_at=decision.due_at,
+        due_at=max(decision.due_at, now),
         reason=decision.reason,
         state="failing" if failures >= FAILING_AFTER else "active",
         cycle=before.cycle + 1,
@@ -508,7 +543,7 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         ),
         lease_until=None,
         body_sha256=findings.body_sha256,
-        last_success_at=before.last_success_at if is_failure else now,
+        last_success_at=last if is_failure else seen_at,
     )
     poll = Poll(
         poll_id=f"{source.source}#{before.cycle}",

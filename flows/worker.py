@@ -140,6 +140,8 @@ class Worker:
                 group.create_task(self._every(HEARTBEAT_S, self._beat))
                 group.create_task(self._every(PUBLISH_S, self.publisher.publish))
                 group.create_task(self._every(RETENTION_S, self._forget_old_pages))
+                price_s = max(PRICE_S / self.collector.clock.speed, LEAST_PRICE_S)
+                group.create_task(self._every(price_s, self.collector.update_price))
         finally:
             await self._drain()
             set_current(None)
@@ -251,6 +253,9 @@ class Worker:
 HEARTBEAT_S = 30.0
 PUBLISH_S = 5.0
 RETENTION_S = 3600.0
+
+PRICE_S, LEAST_PRICE_S = 600.0, 5.0
+"""The price is renewed every ten minutes of the product's time; at least 5 s apart."""
 
 
 def due_wall(run: FlowRun) -> float:

@@ -32,6 +32,9 @@ class NewsbeatWorker(BaseWorker[BaseJobConfiguration, Any, BaseWorkerResult]):
         printer: Callable[..., None] = print,
     ) -> None:
         """Work until stopped; ``run_once`` and the health check are Prefect's, not ours."""
+        from tasks.compilation import keep_compiled_code
+
+        keep_compiled_code()
         from flows.worker import run_worker
         from tasks.catalogue import read_catalogue
         from tasks.settings import read_settings

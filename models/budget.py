@@ -10,17 +10,21 @@ Hours lend to each other by themselves: the price is the same at noon and at nig
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from models.compiled import compiled
 from models.intensity.state import FloatArray, State
 from models.intensity.weekly import level_of, overall_per_hour, profile_per_hour
 from models.week import HOURS_PER_WEEK
 
 LOWEST_PRICE, HIGHEST_PRICE = 1e-2, 1e9
 """Entry-seconds a poll; the search never leaves these."""
+
+HALVINGS = 36
+"""Of the range of prices: to a millionth of a price."""
 
 CORRECTION_LIMITS = (0.25, 4.0)
 """How far what was really spent may move the price in one step."""
@@ -73,9 +77,36 @@ class Spending:
 
 def weekly_rates(state: State) -> FloatArray:
     """Return a source's expected entries per hour for each hour of the week, level included."""
+    rates = np.empty(HOURS_PER_WEEK)
+    _fill_week(state, rates)
+    return rates
+
+
+@compiled
+def _fill_week(state: State, rates: FloatArray) -> None:
     overall, level = overall_per_hour(state), level_of(state)
-    return np.array(
-        [level * profile_per_hour(state, hour, overall) for hour in range(HOURS_PER_WEEK)]
+    for hour in range(HOURS_PER_WEEK):
+        rates[hour] = level * profile_per_hour(state, hour, overall)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Many demands as arrays: rates ``(n, 168)``, the others ``(n, 1)``."""
+
+    rates_per_h: FloatArray
+    weight: FloatArray
+    cost: FloatArray
+    floor_s: FloatArray
+    ceiling_s: FloatArray
+
+
+def _columns(demands: Sequence[Demand]) -> _Columns:
+    def column(name: str) -> FloatArray:
+        return np.array([[getattr(demand, name)] for demand in demands])
+
+    return _Columns(
+        np.array([demand.rates_per_h for demand in demands]),
+        *(column(name) for name in ("weight", "cost", "floor_s", "ceiling_s")),
     )
 
 
@@ -90,17 +121,24 @@ def expected_spending(demands: Sequence[Demand], price: float) -> Spending:
     >>> round(spending.polls_per_day), round(spending.mean_lag_s)
     (48, 900)
     """
-    polls = cost = waited = entries = 0.0
-    for demand in demands:
-        per_s = demand.weight * demand.rates_per_h / 3600.0
-        gaps_s = np.sqrt(2.0 * price * demand.cost / np.maximum(per_s, 1e-12))
-        gaps_s = np.clip(gaps_s, demand.floor_s, demand.ceiling_s)
-        per_day = float((3600.0 / gaps_s).sum()) / 7.0
-        polls += per_day
-        cost += per_day * demand.cost
-        waited += float((demand.rates_per_h * gaps_s / 2.0).sum())
-        entries += float(demand.rates_per_h.sum())
-    return Spending(price, cost, polls, waited / entries if entries else math.nan)
+    if not demands:
+        return Spending(price, 0.0, 0.0, math.nan)
+    return _spending(_columns(demands), price)
+
+
+def _spending(demands: _Columns, price: float) -> Spending:
+    per_s = np.maximum(demands.weight * demands.rates_per_h / 3600.0, 1e-12)
+    gaps_s = np.sqrt(2.0 * price * demands.cost / per_s)
+    gaps_s = np.clip(gaps_s, demands.floor_s, demands.ceiling_s)
+    per_day = (3600.0 / gaps_s).sum(axis=1, keepdims=True) / 7.0
+    entries = float(demands.rates_per_h.sum())
+    waited = float((demands.rates_per_h * gaps_s).sum()) / 2.0
+    return Spending(
+        price,
+        float((per_day * demands.cost).sum()),
+        float(per_day.sum()),
+        waited / entries if entries else math.nan,
+    )
 
 
 def price_for_budget(demands: Sequence[Demand], per_day: float) -> Spending:
@@ -131,13 +169,16 @@ def corrected(price: float, spent: float, planned: float) -> float:
     return round(price * factor, 9)
 
 
-def _search(demands: Sequence[Demand], is_too_cheap: object) -> Spending:
-    assert callable(is_too_cheap)
+def _search(demands: Sequence[Demand], is_too_cheap: Callable[[Spending], bool]) -> Spending:
+    """Return the price at which spending turns from too much to little enough."""
+    if not demands:
+        return Spending(HIGHEST_PRICE, 0.0, 0.0, math.nan)
+    columns = _columns(demands)
     low, high = math.log(LOWEST_PRICE), math.log(HIGHEST_PRICE)
-    for _ in range(60):
+    for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if is_too_cheap(expected_spending(demands, math.exp(middle))):
+        if is_too_cheap(_spending(columns, math.exp(middle))):
             low = middle
         else:
             high = middle
-    return expected_spending(demands, math.exp(0.5 * (low + high)))
+    return _spending(columns, math.exp(0.5 * (low + high)))

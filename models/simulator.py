@@ -61,9 +61,9 @@ class Rule:
     estimator
         Which forecast drives it, one of ``ESTIMATORS``; without meaning for the reactive ones.
     knob
-        The one figure that trades lag against polls: interval in seconds (fixed, and the
-        first interval of Nutch), wanted entries (adaptive, count), price in entry-seconds
-        (price, plan), factor (Miniflux, CommaFeed, MAVSync).
+        The one figure that trades lag against polls: interval in seconds (fixed), wanted
+        entries (adaptive, count), price in entry-seconds (price, plan), a factor on `up`
+        (Nutch), on the rate (Miniflux) or on the interval (CommaFeed, MAVSync).
     up, down, sync
         Shares of adaptive and Nutch.
     start_s
@@ -397,8 +397,10 @@ def _reactive_wait(
     if is_down:
         return float(memory[0])
     if policy == NUTCH:
-        up, down = figures.up * knob, figures.down * knob
-        return nutch_interval(memory, found, now_s, up, down, figures.sync, floor_s, ceiling_s)
+        up = figures.up * knob
+        return nutch_interval(
+            memory, found, now_s, up, figures.down, figures.sync, floor_s, ceiling_s
+        )
     wait = next_interval(memory[0], found, knob, figures.up, figures.down)
     memory[0] = min(max(wait, floor_s), ceiling_s)
     return float(memory[0])

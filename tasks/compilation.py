@@ -26,7 +26,7 @@ def keep_compiled_code(folder: Path | None = None) -> Path:
     """
     base = folder or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     place = base / "newsbeat" / f"compiled-{_digest()}"
-    numba.config.CACHE_DIR = str(place)
+    numba.config.CACHE_DIR = str(place)  # type: ignore[attr-defined]
     return place
 
 

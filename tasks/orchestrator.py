@@ -21,7 +21,7 @@ from prefect.client.schemas.actions import (
     WorkPoolCreate,
 )
 from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
-from prefect.context import AsyncClientContext
+from prefect.context import AsyncClientContext, SyncClientContext
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Cancelled, Crashed, Scheduled
 
@@ -80,6 +80,8 @@ class Orchestrator:
             context = await self._stack.enter_async_context(AsyncClientContext())
             self._client = context.client
             await self._client.hello()
+            # Each flow run wants a blocking client too, and would make its own: 20 ms.
+            self._stack.enter_context(SyncClientContext())
         except (*SERVER_TROUBLE, RuntimeError, ValueError) as error:
             await self._stack.aclose()
             raise ServerError(

@@ -176,6 +176,29 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """``[budget]``: what polling may cost, or how late entries may be. Set one of the first three.
+
+    Attributes
+    ----------
+    polls_per_day
+        Polls of all sources together; 0 with no other budget means 144 per source, as many
+        as a ten-minute timer makes.
+    megabytes_per_day
+        Index pages of all sources together, in MB. Articles are fetched once in any case.
+    target_lag_s
+        Mean wait of an entry until the poll that finds it, over all sources, in seconds.
+    lag_by_tag
+        The same for the sources with a tag, whatever the budget: ``{tier-1 = 120}``.
+    """
+
+    polls_per_day: float = 0.0
+    megabytes_per_day: float = 0.0
+    target_lag_s: float = 0.0
+    lag_by_tag: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, and the folder they belong to.
 
@@ -195,6 +218,7 @@ class Settings:
     warehouse: WarehouseSettings = field(default_factory=WarehouseSettings)
     prefect: PrefectSettings = field(default_factory=PrefectSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
     clock: Clock = field(default_factory=Clock)
 
     @property
@@ -231,6 +255,7 @@ _SECTIONS: dict[str, type[Any]] = {
     "warehouse": WarehouseSettings,
     "prefect": PrefectSettings,
     "worker": WorkerSettings,
+    "budget": BudgetSettings,
 }
 
 
@@ -317,6 +342,8 @@ def convert_value(where: str, key: str, value: Any, wanted: Any) -> Any:
     ConfigError
         If the value does not fit.
     """
+    if typing.get_origin(wanted) is Mapping:
+        return _convert_table(where, key, value)
     if isinstance(wanted, types.UnionType):
         wanted = next(part for part in typing.get_args(wanted) if part is not type(None))
     fits = isinstance(value, wanted) and not (wanted is not bool and isinstance(value, bool))
@@ -333,6 +360,17 @@ def convert_value(where: str, key: str, value: Any, wanted: Any) -> Any:
         return value.lower() == "true"
     names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     raise ConfigError(where, key, value, f"it must be {names.get(wanted, str(wanted))}")
+
+
+def _convert_table(where: str, key: str, value: Any) -> dict[str, float]:
+    """Return a table of numbers; in the environment it is spelt ``name=1,other=2``."""
+    if isinstance(value, str):
+        value = dict(part.split("=", 1) for part in value.split(",") if "=" in part)
+    if not isinstance(value, Mapping):
+        raise ConfigError(where, key, value, "it must be a table of numbers, {name = 1}")
+    return {
+        name: convert_value(where, f"{key}.{name}", number, float) for name, number in value.items()
+    }
 
 
 def _clock(where: str, key: str, text: Any) -> Clock:

@@ -16,7 +16,7 @@ class SourceTally:
     Attributes
     ----------
     first_poll_at
-        When it was looked at first.
+        When its list had been read for the first time.
     empty_polls
         Polls that found nothing new, 304s included.
     mean_lag_s
@@ -25,7 +25,7 @@ class SourceTally:
         How often each article address is there.
     """
 
-    first_poll_at: datetime
+    first_look_at: datetime
     polls: int
     empty_polls: int
     failed_polls: int
@@ -61,12 +61,16 @@ def read_settled(reader: WarehouseReader, since: datetime) -> set[str]:
 
 
 _POLLS = """
-SELECT source, min(started_at), count(*),
+SELECT source, any_value(first_at), count(*),
        count(*) FILTER (outcome IN ('empty', 'not_modified')),
        count(*) FILTER (outcome IN ('failed', 'refused')),
        (sum(index_bytes + article_bytes) / 1e6)::DOUBLE, count(*) FILTER (possible_loss)
-FROM polls GROUP BY source
+FROM polls
+JOIN (SELECT source, min(fetched_at) AS first_at FROM pages GROUP BY source) AS firsts
+    USING (source)
+GROUP BY source
 """
+"""What was listed counts from the moment the first listing had been read."""
 
 _LAGS = """
 SELECT articles.source, avg(publication_lag_s)

@@ -23,6 +23,7 @@ from models.records import (
     FittedModel,
     HourlyForecast,
     KnownEntry,
+    Observed,
     PendingArticle,
     PollResult,
     RecentPoll,
@@ -31,7 +32,7 @@ from models.records import (
     SourceStatus,
     StoredCounts,
 )
-from tasks.duck import fitted, polls, schedules, status
+from tasks.duck import fitted, observations, polls, schedules, status
 from tasks.duck.database import connect, explained
 from tasks.duck.endpoint import ENDPOINT_FILE, Endpoint, serve_endpoint, stop_endpoint
 from tasks.duck.lease import Lease

@@ -29,7 +29,7 @@ from flows.supervisor import Supervisor, running_supervisor
 from models.errors import ConfigError, NewsbeatError
 from models.polling.fixed import spell_duration
 from tasks.clock import Clock
-from tasks.prefect_server import RunningServer, find_free_port, is_port_free, read_runs
+from tasks.prefect_server import RunningServer, find_free_port, is_port_free, read_runs, start_runs
 from tasks.replay.history import RecordedSource, RecordedWeb, write_catalogue
 from tasks.replay.recording import read_recording
 from tasks.replay.sample import sample_web
@@ -300,6 +300,9 @@ class _Demo:
         what = "letting the last polls come in"
         if not self.screen.is_live:
             self.screen.say(f"{what} …")
+        assert self.supervisor.server is not None
+        # A quiet source may not be due for an hour: each gets one more poll now.
+        start_runs(self.supervisor.server.api_url)
         give_up = time.monotonic() + SETTLE_TIMEOUT_S
         wanted = {source.source for source in self.web.history}
         missing = wanted
@@ -401,7 +404,7 @@ def _count_source(
     """Compare what a source listed since the first look at it with what is stored of it."""
     if tally is None:
         return SourceCount(source.source, source.kind, 0, 0, (), (), 0, 0, 0, None, 0.0, 0, False)
-    listed = source.listed(tally.first_poll_at, ended_at)
+    listed = source.listed(tally.first_look_at, ended_at)
     urls = {source.url_of(source.entries[at]) for at in listed}
     return SourceCount(
         source=source.source,

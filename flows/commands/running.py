@@ -102,7 +102,7 @@ def run_up(settings: Settings) -> None:
         if catalogue.is_packaged:
             screen.say(
                 f"collecting the {len(catalogue.sources)} sources that come with newsbeat;"
-                f" for your own: {spell_command(settings.home, 'add URL')}"
+                f" for your own: {spell_command(settings.home, 'add', 'URL')}"
             )
         supervisor = Supervisor(settings, screen.say)
         try:
@@ -125,7 +125,7 @@ def check_can_collect(settings: Settings, catalogue: Catalogue) -> None:
         The message says what to do.
     """
     if not catalogue.sources:
-        add = spell_command(settings.home, "add URL")
+        add = spell_command(settings.home, "add", "URL")
         raise ConfigError(catalogue.folder, "", None, f"no source to collect; add one: {add}")
     if not settings.agent.contact and not all(s.http.allow_private for s in catalogue.sources):
         raise ConfigError(str(settings.home / SETTINGS_FILE), "", None, NO_CONTACT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,8 +71,7 @@ class Forecast:
 
     def cut(self, hours: int) -> Forecast:
         """Return the forecast with its first `hours` rates: what a decision is stored with."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return Forecast(**{**values, "rates_per_s": self.rates_per_s[: max(hours, 1)]})
+        return replace(self, rates_per_s=self.rates_per_s[: max(hours, 1)])
 
     def as_inputs(self) -> dict[str, Any]:
         """Return the fields as JSON-ready values; :meth:`read_inputs` reads them back."""
@@ -82,7 +81,8 @@ class Forecast:
     def read_inputs(cls, inputs: dict[str, Any]) -> Forecast:
         """Return the forecast that :meth:`as_inputs` wrote."""
         lists = ("rates_per_s", "minute_counts", "second_counts")
-        return cls(**{k: tuple(v) if k in lists else v for k, v in inputs.items()})
+        values = {k: tuple(v) if k in lists else v for k, v in inputs.items()}
+        return cls(**values)
 
 
 ABSURD_FACTOR = 50.0

@@ -38,7 +38,7 @@ def next_by_count(
         rate = rates_per_s[min(hour, rates_per_s.shape[0] - 1)]
         length = min(ends, now_s + ceiling_s) - at
         if rate > 0.0 and expected + rate * length >= wanted:
-            return at + (wanted - expected) / rate
+            return float(at + (wanted - expected) / rate)
         expected += rate * length
         at += length
         ends = at + HOUR_S

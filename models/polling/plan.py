@@ -244,4 +244,4 @@ def _first_poll_with_304s(
             if total < lowest:
                 lowest, choice = total, other
         cost[point] = lowest
-    return choice
+    return int(choice)
