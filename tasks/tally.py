@@ -15,8 +15,8 @@ class SourceTally:
 
     Attributes
     ----------
-    first_poll_at
-        When its list had been read for the first time.
+    first_look_at
+        When its list was first had. What left the list before that nobody could find.
     empty_polls
         Polls that found nothing new, 304s included.
     mean_lag_s
@@ -61,16 +61,14 @@ def read_settled(reader: WarehouseReader, since: datetime) -> set[str]:
 
 
 _POLLS = """
-SELECT source, any_value(first_at), count(*),
+SELECT source, coalesce(min(fetched_at), min(started_at)), count(*),
        count(*) FILTER (outcome IN ('empty', 'not_modified')),
        count(*) FILTER (outcome IN ('failed', 'refused')),
        (sum(index_bytes + article_bytes) / 1e6)::DOUBLE, count(*) FILTER (possible_loss)
 FROM polls
-JOIN (SELECT source, min(fetched_at) AS first_at FROM pages GROUP BY source) AS firsts
-    USING (source)
+LEFT JOIN (SELECT source, min(fetched_at) AS fetched_at FROM pages GROUP BY source) USING (source)
 GROUP BY source
 """
-"""What was listed counts from the moment the first listing had been read."""
 
 _LAGS = """
 SELECT articles.source, avg(publication_lag_s)
