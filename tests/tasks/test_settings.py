@@ -85,6 +85,19 @@ def test_the_clock_comes_from_the_environment(tmp_path):
     assert settings.clock.at_wall(1001.0).timestamp() == 5060.0
 
 
+def test_the_clock_of_a_replay_stands_in_its_file(tmp_path):
+    write(tmp_path, 'clock = "60.0:1000.0:5000.0"\n')
+    assert read_settings(tmp_path, {}).clock.at_wall(1001.0).timestamp() == 5060.0
+    stronger = read_settings(tmp_path, {"NEWSBEAT_CLOCK": "2.0:0.0:0.0"})
+    assert stronger.clock.speed == 2.0
+
+
+def test_a_clock_that_cannot_be_read_names_its_file(tmp_path):
+    write(tmp_path, "clock = 60\n")
+    with pytest.raises(ConfigError, match=r"newsbeat\.toml: clock = 60 .* speed:wall:at"):
+        read_settings(tmp_path, {})
+
+
 def test_settings_read_twice_are_the_same(tmp_path):
     write(tmp_path, "[worker]\nconcurrency = 3\n")
     assert read_settings(tmp_path, {}) == read_settings(tmp_path, {})
