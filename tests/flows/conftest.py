@@ -178,6 +178,7 @@ def open_newsroom(tmp_path: Path) -> OpenNewsroom:
         *history: RecordedSource,
         clock: Clock | None = None,
         interval_s: float = 300.0,
+        policy: str = "fixed",
         home: Path = tmp_path,
         change: Callable[[Source], Source] = lambda source: source,
         **sections: Any,
@@ -186,7 +187,10 @@ def open_newsroom(tmp_path: Path) -> OpenNewsroom:
         clock = clock or SteppedClock(START)
         settings = newsroom_settings(home, clock, **sections)
         with serve_in_thread(web, clock) as served:
-            sources = [change(source) for source in web.sources(served.port, interval_s)]
+            sources = [
+                change(replace(source, poll=replace(source.poll, policy=policy)))
+                for source in web.sources(served.port, interval_s)
+            ]
             catalogue = read_only_catalogue(sources)
             async with Collector(settings, catalogue, "test") as collector:
                 await collector.sync_catalogue()
