@@ -17,7 +17,7 @@ from models.intensity.state import FloatArray, State, new_state, read_state
 from models.polling.forecasting import Basis
 from models.records import Entry, FittedModel, Observed, Source
 from models.week import zone_table
-from models.window import dispersion_of, safe_entries
+from models.window import most_entries, safe_table
 
 FIRST_GUESS_PER_HOUR = 1.0
 """Rate of a source nothing is known of; its first listing corrects it at once."""
@@ -203,14 +203,17 @@ class Intensities:
             Whether the budget is one of bytes: then an empty poll is cheaper than a full one.
         """
         habits = self.habits(source.source)
-        fitted = habits.fitted
+        fitted, forecast = habits.fitted, self.forecast(source, at)
         return Basis(
-            forecast=self.forecast(source, at),
+            forecast=forecast,
             price=price / source.weight,
             chosen=fitted.policy if fitted else "price",
             empty_share=habits.empty_share if counts_bytes else 1.0,
-            most_entries=safe_entries(
-                habits.window, dispersion_of(float(habits.state["branching"]))
+            most_entries=most_entries(
+                safe_table(habits.window),
+                forecast.branching,
+                forecast.decay_s,
+                float(forecast.rates_per_s[0]),
             ),
             ceiling_s=source.poll.max_interval_s,
         )

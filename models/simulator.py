@@ -27,7 +27,7 @@ from models.polling.count import next_by_count
 from models.polling.plan import next_by_plan
 from models.polling.price import next_by_price
 from models.week import HOUR_S, hour_of_week, next_hour, offset_at, zone_table
-from models.window import dispersion_of, safe_entries
+from models.window import most_entries, safe_table
 
 FIXED, ADAPTIVE, NUTCH, MINIFLUX, COMMAFEED, MAVSYNC, COUNT, PRICE, PLAN = range(9)
 POLICIES = {
@@ -203,7 +203,7 @@ def replay_source(
         POLICIES[rule.policy],
         ESTIMATORS[rule.estimator] if known_per_s is None else KNOWN,
         figures,
-        safe_entries(window, dispersion_of(float(state["branching"]))),
+        safe_table(window),
         state,
         NONE if known_per_s is None else known_per_s,
         np.ascontiguousarray(stamps_s),
@@ -256,9 +256,18 @@ def _joined(first: Replay, second: Replay) -> Replay:
     )
 
 
-def train_state(stamps_s: FloatArray, start_s: float, end_s: float, timezone: str = "UTC") -> State:
+def train_state(
+    stamps_s: FloatArray,
+    start_s: float,
+    end_s: float,
+    timezone: str = "UTC",
+    *,
+    branching: float = 0.0,
+    decay_s: float = 1800.0,
+) -> State:
     """Return what a stretch of history teaches of a source, as if it had been polled hourly."""
     state = new_state(start_s)
+    state["branching"], state["decay_s"] = branching, decay_s
     zone = zone_of(timezone, start_s, end_s)
     begin, end = np.searchsorted(stamps_s, [start_s, end_s])
     _train(state, start_s, end_s, zone, np.ascontiguousarray(stamps_s[begin:end]))
@@ -294,7 +303,7 @@ def _replay(
     policy: int,
     estimator: int,
     figures: State,
-    most_entries: float,
+    safe: FloatArray,
     state: State,
     known: FloatArray,
     stamps: FloatArray,
@@ -351,8 +360,7 @@ def _replay(
             if policy == PLAN:
                 fill_phase(state, minutes, seconds)
             wait = _forecast_wait(
-                policy, figures, most_entries, state, now, rates, hour_ends, minutes, seconds,
-                offset,
+                policy, figures, safe, state, now, rates, hour_ends, minutes, seconds, offset,
             )  # fmt: skip
         now += wait if policy == FIXED else min(max(wait, figures.floor_s), figures.ceiling_s)
     waiting = int(np.searchsorted(appear, end_s)) - seen
@@ -410,7 +418,7 @@ def _reactive_wait(
 def _forecast_wait(
     policy: int,
     figures: State,
-    most_entries: float,
+    safe: FloatArray,
     state: State,
     now_s: float,
     rates: FloatArray,
@@ -423,15 +431,16 @@ def _forecast_wait(
     if policy == COUNT:
         return next_by_count(now_s, rates, hour_ends_s, figures.knob, figures.ceiling_s) - now_s
     excess = excess_at(state, now_s)
+    most = most_entries(safe, state.branching, state.decay_s, rates[0])
     if policy == PRICE:
         at, _, _ = next_by_price(
             now_s, rates, hour_ends_s, excess, state.branching, state.decay_s,
-            figures.knob, figures.empty_share, most_entries, figures.ceiling_s,
+            figures.knob, figures.empty_share, most, figures.ceiling_s,
         )  # fmt: skip
     else:
         at, _, _ = next_by_plan(
             now_s, rates, hour_ends_s, excess, state.branching, state.decay_s,
-            figures.knob, figures.empty_share, most_entries, figures.ceiling_s,
+            figures.knob, figures.empty_share, most, figures.ceiling_s,
             minutes, seconds, offset_s, state.lag_s,
         )  # fmt: skip
     return float(at - now_s)

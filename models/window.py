@@ -8,10 +8,15 @@ mean.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
+import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import nbinom, poisson
+
+from models.compiled import compiled
+from models.week import FloatArray
 
 LOSS_PROBABILITY = 1e-4
 """Largest chance that a gap brings more entries than the list holds."""
@@ -20,6 +25,9 @@ USUAL_DISPERSION = 2.0
 """Variance of a gap's count over its mean, where nothing is known: posts come in pairs."""
 
 MOST_DISPERSION = 12.0
+
+ROUNDS = 6
+"""Steps in which number and gap come together; each halves what is left."""
 
 SMALL_WINDOW = 10
 """A list shorter than this is taken for all a young site has, not for a window."""
@@ -65,7 +73,55 @@ def safe_entries(window: int, dispersion: float = USUAL_DISPERSION) -> float:
     return max(float(brentq(excess, 1e-9, float(window + 1), xtol=1e-6)), LEAST_SAFE_ENTRIES)
 
 
-def dispersion_of(branching: float) -> float:
-    """Return the dispersion of counts that a burst term implies: ``1 / (1 - n)^2``."""
-    spread = 1.0 / (1.0 - min(branching, 0.9)) ** 2
-    return round(min(max(spread, USUAL_DISPERSION), MOST_DISPERSION), 1)
+@lru_cache(maxsize=64)
+def safe_table(window: int) -> FloatArray:
+    """Return `safe_entries` for dispersions 1.0, 1.1, … up to the largest.
+
+    Computed once for a list, so that the compiled loops can look it up.
+    """
+    dispersions = np.round(np.arange(1.0, MOST_DISPERSION + 0.05, 0.1), 1)
+    table = np.array([safe_entries(window, float(each)) for each in dispersions])
+    table.setflags(write=False)
+    return table
+
+
+@compiled
+def dispersion_in(gap_s: float, branching: float, decay_s: float) -> float:
+    """Return variance over mean of the entries of a gap that a burst term implies.
+
+    From 1 in a short gap, where nothing has time to breed, to ``1 / (1 - n)^2``.
+
+    Examples
+    --------
+    >>> dispersion_in(1e9, 0.5, 600.0), round(dispersion_in(600.0, 0.5, 600.0), 2)
+    (3.9999964, 1.64)
+    """
+    if branching <= 0.0:
+        return 1.0
+    most = 1.0 / (1.0 - branching) ** 2
+    k = (1.0 - branching) / decay_s * gap_s
+    return float(most - (most - 1.0) * (1.0 - math.exp(-k)) / k)
+
+
+@compiled
+def most_entries(safe: FloatArray, branching: float, decay_s: float, per_s: float) -> float:
+    """Return the expected entries up to which the next gap of a source is safe.
+
+    The more entries, the longer the gap; the longer the gap, the more they clump: the
+    number and the gap that brings it are found together.
+
+    Parameters
+    ----------
+    safe
+        `safe_table` of its list.
+    branching, decay_s
+        Of the burst term.
+    per_s
+        Expected entries per second.
+    """
+    most = safe[0]
+    for _ in range(ROUNDS):
+        spread = dispersion_in(most / max(per_s, 1e-9), branching, decay_s)
+        place = int((max(spread, USUAL_DISPERSION) - 1.0) * 10.0) + 1
+        most = 0.5 * (most + safe[min(place, safe.shape[0] - 1)])
+    return float(most)
