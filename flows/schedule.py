@@ -15,6 +15,7 @@ from prefect.exceptions import ObjectNotFound
 
 from flows.collector import Collector
 from flows.deploy import deploy_sources
+from flows.runqueue import due_wall
 from models.reconciliation import (
     PAUSED_IN_PREFECT,
     Action,
@@ -150,7 +151,7 @@ class Scheduler:
                 source=str(run.parameters.get("source", "")),
                 cycle=cycle_of(run.parameters),
                 state=_run_state(run),
-                due_at=self.collector.clock.at_wall(_due_wall(run)),
+                due_at=self.collector.clock.at_wall(due_wall(run)),
                 is_ours=run.id in running,
             )
             for run in runs
@@ -198,8 +199,3 @@ def _run_state(run: FlowRun) -> RunState:
         StateType.RUNNING: "running",
     }
     return names.get(run.state.type if run.state else None, "other")
-
-
-def _due_wall(run: FlowRun) -> float:
-    at: Any = run.next_scheduled_start_time or run.expected_start_time
-    return float(at.timestamp()) if at is not None else 0.0

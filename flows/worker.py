@@ -8,11 +8,9 @@ ours, and start at their moment.
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -29,8 +27,8 @@ from flows.collector import Collector, set_current, worker_name
 from flows.deploy import deploy_sources, pause_missing
 from flows.engine import run_short, run_stock
 from flows.publish import Publisher
+from flows.runqueue import RunQueue
 from flows.schedule import Scheduler
-from flows.worker_type import NewsbeatWorker
 from models.records import PollResult, Source
 from tasks.catalogue import Catalogue
 from tasks.orchestrator import SERVER_TROUBLE, Orchestrator
@@ -38,51 +36,8 @@ from tasks.settings import Settings
 
 logger = logging.getLogger("newsbeat.worker")
 
-REMEMBERED_RUNS = 20_000
-"""Ended runs remembered, so that an answer that was under way does not start one again."""
-
 STOP_PATIENCE_S = 10.0
 """How long polls under way may take to end once the worker is asked to stop."""
-
-
-class RunQueue:
-    """Flow runs that wait for their moment, each taken once.
-
-    Times are wall seconds since 1970.
-    """
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[float, int, FlowRun]] = []
-        self._seen: OrderedDict[UUID, None] = OrderedDict()
-        self._order = itertools.count()
-        self._changed = asyncio.Event()
-
-    def add(self, run: FlowRun) -> bool:
-        """Queue a run; False when it was queued before."""
-        if run.id in self._seen:
-            return False
-        self._seen[run.id] = None
-        while len(self._seen) > REMEMBERED_RUNS:
-            self._seen.popitem(last=False)
-        heapq.heappush(self._heap, (due_wall(run), next(self._order), run))
-        self._changed.set()
-        return True
-
-    async def next_due(self) -> tuple[FlowRun, float]:
-        """Wait for the next run to be due; return it and how late it is, in wall seconds."""
-        while True:
-            self._changed.clear()
-            wait_s = self._heap[0][0] - time.time() if self._heap else None
-            if wait_s is not None and wait_s <= 0:
-                due, _, run = heapq.heappop(self._heap)
-                return run, time.time() - due
-            try:
-                await asyncio.wait_for(self._changed.wait(), wait_s)
-            except TimeoutError:
-                continue
-
-    def __len__(self) -> int:
-        return len(self._heap)
 
 
 class Worker:
@@ -102,7 +57,7 @@ class Worker:
         self.settings = settings
         self.collector = collector
         self.orchestrator = orchestrator
-        self.queue = RunQueue()
+        self.queue = RunQueue(self._weight_of)
         self.scheduler = Scheduler(collector, orchestrator, self.queue.add)
         self.publisher = Publisher(collector, orchestrator)
         self.running: dict[UUID, asyncio.Task[None]] = {}
@@ -119,7 +74,7 @@ class Worker:
         collector = self.collector
         sources = list(collector.sources.values())
         await collector.sync_catalogue()
-        await self.orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
+        await self.orchestrator.ensure_work_pool()
         await deploy_sources(self.orchestrator, sources, on_deployed)
         if not collector.catalogue.problems:
             await pause_missing(self.orchestrator, sources)
@@ -188,12 +143,17 @@ class Worker:
 
     async def _dispatch(self) -> None:
         while True:
-            run, late_s = await self.queue.next_due()
+            # A place first: who takes it is decided when it is free, not before.
             await self._places.acquire()
+            run, late_s = await self.queue.next_due()
             self.lateness_s.append(late_s)
             task = asyncio.create_task(self._execute(run), name=run.name)
             self.running[run.id] = task
             task.add_done_callback(partial(self._done, run.id))
+
+    def _weight_of(self, source: str) -> float:
+        known = self.collector.sources.get(source)
+        return known.weight if known else 1.0
 
     def _done(self, run_id: UUID, _task: asyncio.Task[None]) -> None:
         self.running.pop(run_id, None)
@@ -256,12 +216,6 @@ RETENTION_S = 3600.0
 
 PRICE_S, LEAST_PRICE_S = 600.0, 5.0
 """The price is renewed every ten minutes of the product's time; at least 5 s apart."""
-
-
-def due_wall(run: FlowRun) -> float:
-    """Return when a run is due, in wall seconds since 1970."""
-    at: Any = run.next_scheduled_start_time or run.expected_start_time
-    return float(at.timestamp()) if at is not None else time.time()
 
 
 async def run_worker(

@@ -262,7 +262,7 @@ class _Demo:
 
     def _live_with(self, server: RunningServer, port: int, keep: bool) -> DemoOutcome:
         supervisor, screen = self.supervisor, self.screen
-        sources = self.web.sources(port, POLL_INTERVAL_S)
+        sources = self.web.sources(port, POLL_INTERVAL_S, policy="auto")
         write_catalogue(sources, supervisor.settings.sources_folder)
         supervisor.start_worker()
         await_worker(supervisor, screen, len(sources))

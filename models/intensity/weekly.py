@@ -72,6 +72,9 @@ def observe_weekly(
 ) -> None:
     """Learn from one gap that polls covered: the hours watched, and the entries in them.
 
+    A long gap is taken hour by hour: what it says of the profile must not be held
+    against the profile of before as if it were all of it today's level.
+
     Parameters
     ----------
     since_s, until_s
@@ -79,10 +82,22 @@ def observe_weekly(
     zone
         As `models.week.zone_table` returns it.
     stamps
-        When the entries of the gap were published, seconds since 1970.
+        When the entries of the gap were published, rising, seconds since 1970.
     """
-    if until_s <= since_s:
-        return
+    at, since = 0, since_s
+    while since < until_s:
+        until = min(since + HOUR_S, until_s)
+        begin = at
+        while at < stamps.shape[0] and (stamps[at] <= until or until == until_s):
+            at += 1
+        _learn(state, since, until, zone, stamps[begin:at])
+        since = until
+
+
+@compiled
+def _learn(
+    state: State, since_s: float, until_s: float, zone: FloatArray, stamps: FloatArray
+) -> None:
     lasted_s = until_s - since_s
     state.weight *= 2.0 ** (lasted_s / PROFILE_HALF_LIFE_S)
     if state.weight > WEIGHT_LIMIT:

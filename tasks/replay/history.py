@@ -259,7 +259,7 @@ class RecordedWeb:
     start: datetime
     faults: tuple[Fault, ...] = ()
 
-    def sources(self, port: int, interval_s: float = 300.0) -> list[Source]:
+    def sources(self, port: int, interval_s: float = 300.0, policy: str = "fixed") -> list[Source]:
         """Return catalogue entries with which a collector reaches this web at `port`.
 
         Parameters
@@ -268,6 +268,8 @@ class RecordedWeb:
             Loopback port it is served at.
         interval_s
             Wait between two polls, seconds of the clock.
+        policy
+            Polling policy of them all.
         """
         return [
             Source(
@@ -280,7 +282,7 @@ class RecordedWeb:
                 country=each.country,
                 tags=("recorded",),
                 reach=each.reach,
-                poll=PollRules(interval_s=interval_s),
+                poll=PollRules(policy=policy, interval_s=interval_s),
                 extract=each.extract,
                 http=HttpRules(allow_private=True, connect_to=f"127.0.0.1:{port}", min_gap_s=0.0),
                 file=CATALOGUE_FILE,

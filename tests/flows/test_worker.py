@@ -18,8 +18,9 @@ from prefect.states import Running
 
 from flows.collector import Collector, current
 from flows.deploy import deploy_sources, pause_missing
+from flows.runqueue import RunQueue
 from flows.schedule import Scheduler
-from flows.worker import RunQueue, Worker, run_worker
+from flows.worker import Worker, run_worker
 from flows.worker_type import NewsbeatWorker
 from models.errors import ConfigError, NewsbeatError
 from models.reconciliation import CreateRun, EndRun

@@ -1,0 +1,135 @@
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from flows.intensity import Intensities
+from flows.pricing import Pricing
+from models.intensity.state import write_state
+from models.intensity.weekly import overall_per_hour
+from models.records import Entry, FittedModel, Observed, PollRules, Source
+from tasks.settings import BudgetSettings
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+SOURCE = Source("a", "A", "https://a.example/feed")
+OTHER = Source("b", "B", "https://b.example/feed", tags=("tier-1",), weight=2.0)
+SOURCES = {"a": SOURCE, "b": OTHER}
+
+
+def entries(*minutes_ago, now=START):
+    return [
+        Entry(
+            f"https://a.example/{minutes}",
+            published_at=now - timedelta(minutes=minutes),
+            published_precision="instant",
+        )
+        for minutes in minutes_ago
+    ]
+
+
+def per_hour(intensities, source="a"):
+    return overall_per_hour(intensities.habits(source).state)
+
+
+def test_a_first_listing_gives_a_fair_rate():
+    intensities = Intensities(SOURCES, START)
+    listed = entries(*range(10, 310, 10))
+    intensities.learn("a", since=None, until=START, entries=listed, n_listed=30)
+    assert per_hour(intensities) == pytest.approx(6.0, rel=0.6)
+    assert per_hour(intensities) > 3.0
+    assert intensities.habits("a").window == 30
+
+
+def test_polls_without_news_lower_the_rate():
+    intensities = Intensities(SOURCES, START)
+    before = per_hour(intensities)
+    for hour in range(1, 25):
+        now = START + timedelta(hours=hour)
+        since = now - timedelta(hours=1)
+        intensities.learn("a", since=since, until=now, entries=[], n_listed=0)
+    assert per_hour(intensities) < before / 3
+
+
+def test_undated_entries_count_where_they_were_found():
+    intensities = Intensities(SOURCES, START)
+    undated = [Entry(f"https://a.example/{n}") for n in range(8)]
+    now = START + timedelta(hours=1)
+    intensities.learn("a", since=START, until=now, entries=undated, n_listed=8)
+    assert intensities.habits("a").state["level_seen"] == pytest.approx(8.0)
+
+
+def test_a_fit_and_what_came_since_are_taken_together():
+    teacher = Intensities(SOURCES, START)
+    teacher.learn("a", since=None, until=START, entries=entries(*range(5, 605, 5)), n_listed=120)
+    fit = FittedModel("a", START, "weekly", "plan", write_state(teacher.habits("a").state))
+    later = START + timedelta(hours=2)
+    stamps = tuple(later.timestamp() - 60.0 * n for n in range(1, 30))
+    since = Observed("a", START.timestamp(), later.timestamp(), stamps, 40)
+    pupil = Intensities(SOURCES, later)
+    pupil.load([fit], [since])
+    assert pupil.habits("a").state["updated_at"] == later.timestamp()
+    assert pupil.basis(SOURCE, later, 100.0, False).chosen == "plan"
+    assert pupil.habits("a").window == 40
+    assert per_hour(pupil) > per_hour(teacher)
+
+
+def test_a_fit_of_a_source_that_left_is_passed_over():
+    intensities = Intensities({"b": OTHER}, START)
+    state = write_state(Intensities(SOURCES, START).habits("a").state)
+    intensities.load([FittedModel("a", START, "weekly", "price", state)], [])
+    assert np.isfinite(per_hour(intensities, "b"))
+
+
+def test_importance_lowers_the_price_of_a_source():
+    intensities = Intensities(SOURCES, START)
+    assert intensities.basis(OTHER, START, 100.0, False).price == 50.0
+
+
+def test_an_empty_answer_costs_its_share_where_bytes_are_counted():
+    intensities = Intensities(SOURCES, START)
+    intensities.note_bytes("a", 200_000, is_empty=False)
+    intensities.note_bytes("a", 2_000, is_empty=True)
+    assert intensities.basis(SOURCE, START, 1.0, counts_bytes=True).empty_share == 0.01
+    assert intensities.basis(SOURCE, START, 1.0, counts_bytes=False).empty_share == 1.0
+
+
+def pricing(**budget):
+    intensities = Intensities(SOURCES, START)
+    return Pricing(BudgetSettings(**budget), SOURCES.values(), intensities)
+
+
+def test_without_a_budget_a_timers_polls_are_spent():
+    report = pricing().update(START)
+    assert report.per_day == 288.0
+    assert report.spending.polls_per_day == pytest.approx(288.0, rel=0.01)
+
+
+def test_a_budget_of_megabytes_is_met():
+    report = pricing(megabytes_per_day=10.0).update(START)
+    assert (report.currency, report.spending.per_day) == ("MB", pytest.approx(10.0, rel=0.01))
+
+
+def test_a_promised_lag_is_kept_by_those_with_the_tag_alone():
+    tight = pricing(polls_per_day=48.0, lag_by_tag={"tier-1": 60.0})
+    tight.update(START)
+    assert tight.price(OTHER) < tight.price(SOURCE)
+    loose = pricing(polls_per_day=48.0, lag_by_tag={"tier-1": 86_000.0})
+    loose.update(START)
+    assert loose.price(OTHER) == loose.price(SOURCE)
+
+
+def test_a_sources_own_target_counts_like_a_tags():
+    quick = Source("a", "A", "https://a.example/", poll=PollRules(target_lag_s=60.0))
+    intensities = Intensities({"a": quick}, START)
+    priced = Pricing(BudgetSettings(polls_per_day=10.0), [quick], intensities)
+    priced.update(START)
+    assert priced.report.spending.mean_lag_s > 600.0
+    assert priced.price(quick) < priced.report.spending.price
+
+
+def test_overspending_raises_the_price_step_by_step():
+    priced = pricing(polls_per_day=100.0)
+    calm = priced.update(START, spent_per_day=100.0).spending.price
+    for _ in range(20):
+        priced.update(START, spent_per_day=150.0)
+    assert priced.price(SOURCE) > 1.5 * calm
