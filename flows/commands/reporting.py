@@ -20,7 +20,9 @@ from tasks.settings import Settings
 from tasks.warehouse_reader import open_reader
 
 LATE = timedelta(minutes=2)
-"""A poll that is due longer ago than this is late: the worker starts polls within seconds."""
+LATE_WALL_S = 20.0
+"""A poll that is due longer ago than both is late: the worker starts polls within seconds,
+which are minutes of a replay."""
 
 WIDEST_REASON = 48
 """Characters of a reason shown in the table; Prefect's pages have it whole."""
@@ -38,11 +40,14 @@ class StatusReport:
         When it was asked, on the product's clock.
     is_live
         Whether a worker runs; without one nothing can be late.
+    late_after
+        How long ago a late poll was due, at least.
     """
 
     rows: tuple[SourceStatus, ...]
     now: datetime
     is_live: bool
+    late_after: timedelta = LATE
 
     @property
     def broken(self) -> list[SourceStatus]:
@@ -57,7 +62,7 @@ class StatusReport:
         return [
             row
             for row in self.rows
-            if row.state != "paused" and row.due_at and self.now - row.due_at > LATE
+            if row.state != "paused" and row.due_at and self.now - row.due_at > self.late_after
         ]
 
     @property
@@ -201,5 +206,6 @@ def read_report(settings: Settings) -> StatusReport:
         If there is no warehouse yet, or it cannot be read.
     """
     now = settings.clock.now()
+    late_after = max(LATE, timedelta(seconds=LATE_WALL_S * settings.clock.speed))
     with open_reader(settings) as reader:
-        return StatusReport(tuple(reader.read_status(now)), now, reader.endpoint is not None)
+        return StatusReport(tuple(reader.read_status(now)), now, reader.is_live, late_after)
