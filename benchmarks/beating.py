@@ -13,7 +13,6 @@ from prefect.flows import Flow
 
 from flows.deploy import deploy_sources
 from flows.worker import Worker
-from flows.worker_type import NewsbeatWorker
 from models.records import Source
 
 NOT_NOW = "not in this step"
@@ -38,7 +37,7 @@ class BeatingWorker(Worker):
         """Deploy every source, and let none begin."""
         sources = list(self.collector.sources.values())
         await self.collector.sync_catalogue()
-        await self.orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
+        await self.orchestrator.ensure_work_pool()
         await deploy_sources(self.orchestrator, sources)
         for schedule in await self.collector.write(self.collector.warehouse.read_schedules):
             await self._write(replace(schedule, state="paused", reason=NOT_NOW))

@@ -95,8 +95,6 @@ def deploy_catalogue(settings: Settings) -> None:
 
 
 async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
-    from flows.worker_type import NewsbeatWorker
-
     total = len(catalogue.sources)
     done = 0
 
@@ -107,7 +105,7 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
             print(f"{done}/{total} {source.source}{' (renewed)' if changed else ''}", flush=True)
 
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
-        await orchestrator.ensure_work_pool(NewsbeatWorker.get_default_base_job_template())
+        await orchestrator.ensure_work_pool()
         changed = await deploy_sources(orchestrator, catalogue.sources, report)
         gone = []
         if not catalogue.problems:

@@ -136,7 +136,7 @@ def _no_results_left() -> Iterator[None]:
 async def bench(prefect_server: str, new_name: Callable[[str], str]) -> AsyncIterator[Bench]:
     source = new_name("engine")
     async with Orchestrator("engine-tests") as orchestrator:
-        await orchestrator.ensure_work_pool({})
+        await orchestrator.ensure_work_pool()
         await orchestrator.deploy(
             await orchestrator.ensure_flow("engine-test"),
             source,
