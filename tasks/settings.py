@@ -153,7 +153,8 @@ class WorkerSettings:
     concurrency
         Polls under way at a time.
     query_s, prefetch_s
-        How often due runs are asked for, and how far ahead.
+        How often due runs are asked for, and how far ahead. Runs that a poll makes are
+        known without asking; this finds those that people start by hand.
     reconcile_s, pause_s
         How often schedule and server are compared, and pauses read.
     poll_timeout_s
@@ -166,8 +167,8 @@ class WorkerSettings:
     """
 
     concurrency: int = 16
-    query_s: float = 2.0
-    prefetch_s: float = 15.0
+    query_s: float = 5.0
+    prefetch_s: float = 12.0
     reconcile_s: float = 60.0
     pause_s: float = 15.0
     poll_timeout_s: float = 300.0
