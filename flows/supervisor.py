@@ -201,8 +201,13 @@ class Supervisor:
                 "newsbeat worker", _last_line(self.worker_log), f"See {self.worker_log}"
             )
         self.restarts += 1
-        self._say(f"the worker has died (exit {self._worker.returncode}); starting it again …")
+        self._say(f"the worker has died ({self._cause()}); starting it again …")
         self.start_worker()
+
+    def _cause(self) -> str:
+        assert self._worker is not None
+        code = self._worker.returncode
+        return f"by signal {-code}" if code < 0 else _last_line(self.worker_log)
 
     def stop(self) -> None:
         """Stop the worker, then the server, then its database."""
