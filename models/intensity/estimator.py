@@ -6,6 +6,8 @@ microseconds, and lets the choice change at any time without a cold start.
 
 from __future__ import annotations
 
+import numpy as np
+
 from models.compiled import compiled
 from models.intensity.burst import observe_burst
 from models.intensity.ema import fill_ema, learn_hour_ema
@@ -17,6 +19,9 @@ from models.week import HOUR_S, hour_of_week, offset_at
 
 WEEKLY, EMA, HOLT_WINTERS = 0, 1, 2
 ESTIMATORS = {"weekly": WEEKLY, "ema": EMA, "holt-winters": HOLT_WINTERS}
+
+UNWATCHED_S = 60.0
+"""A gap that begins so much later than the one before it ended leaves a hole between them."""
 
 
 @compiled
@@ -39,14 +44,24 @@ def observe(
     observe_weekly(state, since_s, until_s, zone, stamps)
     observe_burst(state, stamps)
     observe_phase(state, zone, stamps)
-    _observe_hours(state, until_s, zone, stamps)
+    _observe_hours(state, since_s, until_s, zone, stamps)
     state.updated_at = until_s
 
 
 @compiled
-def _observe_hours(state: State, until_s: float, zone: FloatArray, stamps: FloatArray) -> None:
-    """Hand each hour that is over to the estimators that count by whole hours."""
+def _observe_hours(
+    state: State, since_s: float, until_s: float, zone: FloatArray, stamps: FloatArray
+) -> None:
+    """Hand each hour that is over to the estimators that count by whole hours.
+
+    Hours that nobody watched whole are not handed on: they were not silent, but unseen.
+    """
     at = 0
+    if since_s > state.updated_at + UNWATCHED_S:
+        state.hour_at = np.ceil(since_s / HOUR_S) * HOUR_S
+        state.hour_count = 0.0
+        while at < stamps.shape[0] and stamps[at] < state.hour_at:
+            at += 1
     while state.hour_at + HOUR_S <= until_s:
         end = state.hour_at + HOUR_S
         while at < stamps.shape[0] and stamps[at] < end:

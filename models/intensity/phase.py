@@ -6,6 +6,8 @@ worth as much again as knowing the hour, for a policy that can aim (`plan`).
 
 from __future__ import annotations
 
+import numpy as np
+
 from models.compiled import compiled
 from models.intensity.state import FloatArray, State
 from models.week import offset_at
@@ -15,6 +17,12 @@ PRIOR = 3.0
 
 MEMORY = 5000.0
 """Entries after which older ones start to count for less."""
+
+TRUSTS = (0.25, 0.5, 0.75, 1.0)
+"""How far the habits may be trusted, beside not at all."""
+
+LEAST_GAIN = 3.0
+"""Log-likelihood that they must gain on stamps they were not counted from."""
 
 
 @compiled
@@ -50,3 +58,35 @@ def fill_phase(state: State, minutes: FloatArray, seconds: FloatArray) -> None:
     """Write the shapes within the hour (60) and the minute (6); both have mean 1."""
     shape_phase(state.minutes, state.phase_trust, minutes)
     shape_phase(state.seconds, state.phase_trust, seconds)
+
+
+@compiled
+def _count_parts(stamps: FloatArray, zone: FloatArray, parts: FloatArray) -> None:
+    """Count stamps by minute of the hour and ten seconds of the minute, shape (60, 6)."""
+    for stamp in stamps:
+        local = stamp + offset_at(zone, stamp)
+        parts[int(local // 60.0) % 60, int(local % 60.0) // 10] += 1.0
+
+
+def fit_trust(earlier: FloatArray, later: FloatArray, zone: FloatArray) -> float:
+    """Return how far the habits of earlier stamps foretell later ones: 0 (not) to 1.
+
+    Parameters
+    ----------
+    earlier, later
+        Stamps, seconds since 1970.
+    zone
+        As `models.week.zone_table` returns it.
+    """
+    before, after = np.zeros((60, 6)), np.zeros((60, 6))
+    _count_parts(earlier, zone, before)
+    _count_parts(later, zone, after)
+    minutes, seconds = np.empty(60), np.empty(6)
+    best, most = 0.0, LEAST_GAIN
+    for trust in TRUSTS:
+        shape_phase(before.sum(axis=1), trust, minutes)
+        shape_phase(before.sum(axis=0), trust, seconds)
+        gain = float(after.sum(axis=1) @ np.log(minutes) + after.sum(axis=0) @ np.log(seconds))
+        if gain > most:
+            best, most = trust, gain
+    return best
