@@ -32,16 +32,21 @@ PARTS: dict[str, Any] = {"stock": stock, "dispatch": dispatch, "poll": poll, "so
 @click.option("--part", "parts", multiple=True, type=click.Choice(list(PARTS)), help="All if none.")
 @click.option("--minutes", default=15.0, show_default=True, help="How long the soak lasts.")
 @click.option("--sources", default=450, show_default=True, help="Sources of the soak.")
+@click.option("--policy", default="fixed", show_default=True, help="Of the part poll.")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures there.")
-def main(parts: tuple[str, ...], minutes: float, sources: int, file: Path | None) -> None:
+def main(
+    parts: tuple[str, ...], minutes: float, sources: int, policy: str, file: Path | None
+) -> None:
     """Measure the engine and print the figures as Markdown."""
-    soak_arguments = {"minutes": minutes, "n_sources": sources}
+    arguments = {"soak": {"minutes": minutes, "n_sources": sources}, "poll": {"policy": policy}}
     result: dict[str, Any] = {"machine": _machine()}
     if len(parts) == 1:
-        result[parts[0]] = _measure(parts[0], soak_arguments if parts[0] == "soak" else {})
+        result[parts[0]] = _measure(parts[0], arguments.get(parts[0], {}))
     else:
         for part in parts or PARTS:
-            result |= _measure_apart(part, soak_arguments)
+            result |= _measure_apart(
+                part, ["--minutes", minutes, "--sources", sources, "--policy", policy]
+            )
     if file is not None:
         file.write_text(json.dumps(result, indent=2), encoding="utf-8")
     click.echo(_render(result))
@@ -54,12 +59,11 @@ def _measure(part: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return figures | {"load_average": {"before": before, "after": os.getloadavg()[0]}}
 
 
-def _measure_apart(part: str, soak_arguments: dict[str, Any]) -> dict[str, Any]:
+def _measure_apart(part: str, options: list[Any]) -> dict[str, Any]:
     """Measure a part in a process of its own: Prefect reads its settings once per process."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [sys.executable, __file__, "--part", part, "--json", file.name]
-        command += ["--minutes", str(soak_arguments["minutes"])]
-        command += ["--sources", str(soak_arguments["n_sources"])]
+        command += [str(option) for option in options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         measured: dict[str, Any] = json.loads(Path(file.name).read_text(encoding="utf-8"))
     return {part: measured[part]}

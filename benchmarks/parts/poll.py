@@ -14,6 +14,8 @@ from typing import Any
 from parts.recorded import Scene, living, sql_moment
 from rig import Cpu, markdown_table, say
 
+from models.records import PollRules
+
 POLLS_PER_S = 0.75
 INTERVAL_S = 600.0
 N_SOURCES = 120
@@ -24,12 +26,14 @@ TARGET_S = 0.150
 """A poll's share of worker, server and database together, extraction apart."""
 
 
-def measure(seconds: float = 180.0) -> dict[str, Any]:
+def measure(seconds: float = 180.0, policy: str = "fixed") -> dict[str, Any]:
     """Poll every source once to begin with, then measure for `seconds`."""
     text = f"\n[worker]\nartifact_s = {ARTIFACT_S}\n"
     warm_up_s = INTERVAL_S / SPEED * 1.1
     hours = (warm_up_s + seconds + 120.0) * SPEED / 3600.0
-    with living(N_SOURCES, INTERVAL_S, SPEED, hours, text) as scene:
+    with living(
+        N_SOURCES, PollRules(policy=policy, interval_s=INTERVAL_S), SPEED, hours, text
+    ) as scene:
         say(f"first polls, {warm_up_s:.0f} s …")
         scene.wait(warm_up_s)
         say(f"measuring, {seconds:.0f} s …")
@@ -37,7 +41,7 @@ def measure(seconds: float = 180.0) -> dict[str, Any]:
         scene.wait(seconds, tick_s=5.0)
         used, ended_at = scene.read_cpu().since(before), scene.clock.now()
         counts = _count(scene, sql_moment(began_at), sql_moment(ended_at))
-    return _figures(used, counts, seconds)
+    return {"policy": policy, **_figures(used, counts, seconds)}
 
 
 def render(result: dict[str, Any]) -> str:
@@ -53,7 +57,7 @@ def render(result: dict[str, Any]) -> str:
         )
     ]
     verdict = (
-        f"{result['n_polls']} polls ({result['polls_per_s']:.2f}/s), of them"
+        f"Policy {result['policy']}: {result['n_polls']} polls ({result['polls_per_s']:.2f}/s), of them"
         f" {result['n_new']} found something; {result['articles']} articles,"
         f" {result['failed']} failed. Extraction is"
         f" {1000 * result['extraction_per_article']:.0f} ms an article."

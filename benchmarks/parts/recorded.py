@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ import psutil
 from rig import Cpu, Rig, say
 
 from models.errors import NewsbeatError
+from models.records import PollRules
 from tasks.clock import Clock
 from tasks.replay.history import write_catalogue
 from tasks.replay.sample import sample_web
@@ -53,7 +54,7 @@ class Scene:
 
 @contextmanager
 def living(
-    n_sources: int, interval_s: float, speed: float, hours: float, settings_text: str = ""
+    n_sources: int, rules: PollRules, speed: float, hours: float, settings_text: str = ""
 ) -> Iterator[Scene]:
     """Start everything; the scene begins when the worker is ready.
 
@@ -61,10 +62,12 @@ def living(
     ----------
     n_sources
         How many sites.
-    interval_s, hours
-        Wait between a source's polls, and how long the sites publish, on the product's clock.
+    rules
+        When each is polled.
     speed
-        Of that clock.
+        Of the product's clock.
+    hours
+        How long the sites publish, on that clock.
     """
     say(f"inventing {n_sources} sites …")
     web = sample_web(hours=hours, n_sources=n_sources)
@@ -72,7 +75,8 @@ def living(
         clock = Clock.starting_at(web.start, speed)
         rig.use_clock(clock)
         with serve_in_process(web, clock) as port:
-            write_catalogue(web.sources(port, interval_s), rig.settings.sources_folder)
+            sources = [replace(source, poll=rules) for source in web.sources(port)]
+            write_catalogue(sources, rig.settings.sources_folder)
             say(f"deploying {n_sources} sources …")
             rig.supervisor.start_worker()
             _wait_until_ready(rig)

@@ -11,6 +11,8 @@ from typing import Any
 from parts.recorded import Scene, living, sql_moment
 from rig import markdown_table, quantile, say, slope_per_hour
 
+from models.records import PollRules
+
 INTERVAL_S = 600.0
 SETTLED_MIN = 5.0
 """Memory must not grow after this many minutes."""
@@ -43,8 +45,8 @@ class Memory:
 
 def measure(minutes: float = 15.0, n_sources: int = 450) -> dict[str, Any]:
     """Let it run for `minutes`, and return lateness, memory and failures."""
-    memory = Memory()
-    with living(n_sources, INTERVAL_S, 1.0, minutes / 60 + 0.2) as scene:
+    memory, rules = Memory(), PollRules(policy="fixed", interval_s=INTERVAL_S)
+    with living(n_sources, rules, 1.0, minutes / 60 + 0.2) as scene:
         began, began_at, before = time.monotonic(), scene.clock.now(), scene.read_cpu()
         for minute in range(math.ceil(minutes)):
             end = began + 60 * min(minute + 1, minutes)

@@ -346,7 +346,8 @@ def _table(source: Source) -> tomlkit.items.Table:
             table.add(key, getattr(source, key))
     table.add("tags", list(source.tags))
     table.add("reach", source.reach)
-    table.add("poll", {"interval_s": source.poll.interval_s})
+    poll, usual = asdict(source.poll), asdict(PollRules(interval_s=0.0))
+    table.add("poll", {key: value for key, value in poll.items() if value != usual[key]})
     if extract := {key: text for key, text in asdict(source.extract).items() if text}:
         table.add("extract", extract)
     http = {"allow_private": source.http.allow_private, "connect_to": source.http.connect_to}
