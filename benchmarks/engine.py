@@ -38,7 +38,10 @@ def main(
     parts: tuple[str, ...], minutes: float, sources: int, policy: str, file: Path | None
 ) -> None:
     """Measure the engine and print the figures as Markdown."""
-    arguments = {"soak": {"minutes": minutes, "n_sources": sources}, "poll": {"policy": policy}}
+    arguments: dict[str, dict[str, Any]] = {
+        "soak": {"minutes": minutes, "n_sources": sources},
+        "poll": {"policy": policy},
+    }
     result: dict[str, Any] = {"machine": _machine()}
     if len(parts) == 1:
         result[parts[0]] = _measure(parts[0], arguments.get(parts[0], {}))

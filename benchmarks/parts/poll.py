@@ -57,8 +57,8 @@ def render(result: dict[str, Any]) -> str:
         )
     ]
     verdict = (
-        f"Policy {result['policy']}: {result['n_polls']} polls ({result['polls_per_s']:.2f}/s), of them"
-        f" {result['n_new']} found something; {result['articles']} articles,"
+        f"Policy {result['policy']}: {result['n_polls']} polls ({result['polls_per_s']:.2f}/s),"
+        f" of them {result['n_new']} found something; {result['articles']} articles,"
         f" {result['failed']} failed. Extraction is"
         f" {1000 * result['extraction_per_article']:.0f} ms an article."
     )
