@@ -138,12 +138,7 @@ class PrefectServer:
         if left_behind:
             return left_behind
         host, port = self.settings.prefect.host, self.settings.prefect.port
-        if not is_port_free(host, port):
-            raise ServerError(
-                f"{host}:{port}",
-                "the port is taken by another program",
-                "Choose another with prefect.port in newsbeat.toml or NEWSBEAT_PREFECT_PORT",
-            )
+        self._refuse_taken_port()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._state_file.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "uvicorn", "--factory"]
@@ -180,15 +175,40 @@ class PrefectServer:
         assert self._process is not None
         end = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < end:
-            if is_healthy(server.api_url):
+            # A stranger that took the port just now answers too.
+            if is_healthy(server.api_url) and self._listens():
                 return
             if self._process.poll() is not None:
                 break
             time.sleep(0.2)
         stop_process(self._process.pid)
+        self._process.wait()
+        self._process = None
+        self._refuse_taken_port()
         raise ServerError(
             server.api_url, "Prefect's server did not start", f"See {self.log} for its own words"
         )
+
+    def _listens(self) -> bool:
+        """Return whether our process is the one that listens at the port."""
+        assert self._process is not None
+        try:
+            connections = psutil.Process(self._process.pid).net_connections("tcp")
+        except psutil.Error:
+            return False
+        port = self.settings.prefect.port
+        return any(
+            each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in connections
+        )
+
+    def _refuse_taken_port(self) -> None:
+        host, port = self.settings.prefect.host, self.settings.prefect.port
+        if not is_port_free(host, port):
+            raise ServerError(
+                f"{host}:{port}",
+                "the port is taken by another program",
+                "Choose another with prefect.port in newsbeat.toml or NEWSBEAT_PREFECT_PORT",
+            )
 
     def _find_left_behind(self) -> RunningServer | None:
         pid = self._left_behind_pid()

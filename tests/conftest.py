@@ -1,14 +1,23 @@
-"""A small real web server on loopback, which answers with the bytes a test gives it."""
+"""A small web server that answers with the bytes a test gives it, and a Prefect server of ours."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import os
+import shutil
 import ssl
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+
+from tasks.postgres import start_postgres
+from tasks.prefect_server import PrefectServer, client_environment, find_free_port
+from tasks.settings import PrefectSettings, Settings
 
 Step = bytes | float
 """What to send, or how many seconds to wait first."""
@@ -132,3 +141,54 @@ async def other_site() -> AsyncIterator[Site]:
 def make_site() -> StartSite:
     """Starts further ones, with TLS where a context is given."""
     return start_site
+
+
+@pytest.fixture(scope="session")
+def new_name() -> Callable[[str], str]:
+    """Makes names no other test has: the tests share one server, and it forgets nothing."""
+    numbers = itertools.count(1)
+    return lambda word: f"{word}-{next(numbers)}"
+
+
+@pytest.fixture(scope="session")
+def reachable_folder() -> Iterator[Path]:
+    """A folder that PostgreSQL's own user can reach, where the tests run as root."""
+    folder = Path(tempfile.mkdtemp(prefix="newsbeat-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(reachable_folder: Path) -> Iterator[str]:
+    """One Prefect server of ours, on a PostgreSQL of ours; gives its API's address.
+
+    This process becomes its client, whether or not Prefect was imported before.
+    """
+    settings = Settings(reachable_folder / "server", prefect=PrefectSettings(port=find_free_port()))
+    settings.folder.mkdir(parents=True)
+    with contextlib.ExitStack() as stack:
+        postgres = start_postgres(settings.folder / "postgres")
+        stack.callback(postgres.stop)
+        server = PrefectServer(settings, postgres.database_url)
+        stack.callback(server.stop)
+        api_url = server.start().api_url
+        environment = client_environment(settings, api_url)
+        # Log lines still on their way at the end would wait a minute for a server that is gone.
+        environment["PREFECT_LOGGING_TO_API_ENABLED"] = "false"
+        _set_up_prefect(environment)
+        stack.callback(_set_up_prefect, {})
+        yield api_url
+
+
+def _set_up_prefect(environment: Mapping[str, str]) -> None:
+    """Have Prefect read its settings anew; what else looks at the environment sees no change."""
+    from prefect.context import refresh_global_settings_context
+
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        refresh_global_settings_context()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
-import shutil
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,8 +17,6 @@ from flows.poll import poll_source
 from models.records import PollResult, Source
 from tasks.catalogue import Catalogue
 from tasks.clock import Clock
-from tasks.postgres import start_postgres
-from tasks.prefect_server import PrefectServer, client_environment, find_free_port
 from tasks.replay.history import (
     Fault,
     InventedPage,
@@ -36,7 +30,6 @@ from tasks.settings import (
     AgentSettings,
     ExtractSettings,
     FetchSettings,
-    PrefectSettings,
     Settings,
     WorkerSettings,
 )
@@ -197,61 +190,3 @@ def open_newsroom(tmp_path: Path) -> OpenNewsroom:
                 yield Newsroom(web, served, settings, catalogue, collector)
 
     return open_one
-
-
-@pytest.fixture(scope="session")
-def new_name() -> Callable[[str], str]:
-    """Makes names no other test has: the tests share one server, and it forgets nothing."""
-    numbers = itertools.count(1)
-    return lambda word: f"{word}-{next(numbers)}"
-
-
-@pytest.fixture(scope="session")
-def reachable_folder() -> Iterator[Path]:
-    """A folder that PostgreSQL's own user can reach, where the tests run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="newsbeat-tests-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="session")
-def prefect_server(reachable_folder: Path) -> Iterator[str]:
-    """One Prefect server of ours, on a PostgreSQL of ours; gives its API's address.
-
-    This process becomes its client, whether or not Prefect was imported before.
-    """
-    settings = Settings(reachable_folder / "server", prefect=PrefectSettings(port=find_free_port()))
-    settings.folder.mkdir(parents=True)
-    with contextlib.ExitStack() as stack:
-        postgres = start_postgres(settings.folder / "postgres")
-        stack.callback(postgres.stop)
-        server = PrefectServer(settings, postgres.database_url)
-        stack.callback(server.stop)
-        api_url = server.start().api_url
-        environment = client_environment(settings, api_url)
-        # Log lines still on their way at the end would wait a minute for a server that is gone.
-        environment["PREFECT_LOGGING_TO_API_ENABLED"] = "false"
-        # Our own settings stay as they are: other tests of this process read them.
-        stack.enter_context(_environment(_without(environment, "NEWSBEAT_")))
-        yield api_url
-
-
-@contextlib.contextmanager
-def _environment(added: Mapping[str, str]) -> Iterator[None]:
-    """Add to the environment of this process, and to the settings Prefect read from it."""
-    from prefect.context import refresh_global_settings_context
-
-    before = dict(os.environ)
-    os.environ.update(added)
-    refresh_global_settings_context()
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-        refresh_global_settings_context()
-
-
-def _without(environment: Mapping[str, str], *prefixes: str) -> dict[str, str]:
-    return {name: text for name, text in environment.items() if not name.startswith(prefixes)}
