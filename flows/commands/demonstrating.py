@@ -145,6 +145,7 @@ def run_demo(
     data: Path | None = None,
     keep: bool = False,
     quiet: bool = False,
+    port: int | None = None,
     meddle: Callable[[Supervisor], None] = lambda _supervisor: None,
 ) -> DemoOutcome:
     """Live through a stretch of the recorded web with the real system, and count.
@@ -163,6 +164,8 @@ def run_demo(
         Go on after the count until interrupted.
     quiet
         Print nothing but the count's own problems.
+    port
+        Of Prefect's server; where None the usual one, or any if that is taken.
     meddle
         Called about every second while collecting; a test kills the worker in it.
 
@@ -171,7 +174,7 @@ def run_demo(
     NewsbeatError
         If a part does not start, or the folder is not a demo's.
     """
-    settings = _prepare(folder)
+    settings = _prepare(folder, port)
     hours = KEPT_HOURS if keep else (minutes + 3.0) * speed / 60.0
     with Screen(quiet) as screen:
         screen.say(
@@ -195,7 +198,7 @@ def run_demo(
                 supervisor.stop()
 
 
-def _prepare(folder: Path) -> Settings:
+def _prepare(folder: Path, port: int | None = None) -> Settings:
     """Return the settings of an empty demo folder."""
     if folder.exists():
         if not (folder / MARK).exists():
@@ -208,7 +211,8 @@ def _prepare(folder: Path) -> Settings:
     folder.mkdir(parents=True)
     (folder / MARK).touch()
     usual = PrefectSettings()
-    port = usual.port if is_port_free(usual.host, usual.port) else find_free_port()
+    if port is None:
+        port = usual.port if is_port_free(usual.host, usual.port) else find_free_port()
     (folder / "newsbeat.toml").write_text(SETTINGS.format(port=port), encoding="utf-8")
     return read_settings(folder, _plain_environment())
 
