@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from models.intensity.fitting import fit_states
 from models.intensity.history import History
 from models.intensity.state import FloatArray, State
 from models.simulator import PageModel, Replay, Rule, replay_source, zone_of
+from models.traces import Trace
 
 PHASES = 8
 """Clock phases a timer is averaged over: where editors publish on round minutes, one
@@ -32,73 +33,12 @@ TOLERANCE = 0.002
 """How far the polls of a tuned policy may be from the budget."""
 
 MOST_TRIALS = 14
-LEAST_EVENTS = 20
-"""Fewer entries in the part that tests cannot tell one policy from another."""
 
+CURVE_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Budgets, over the one asked for, at which a curve is drawn."""
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """One source of a trace.
-
-    Attributes
-    ----------
-    source
-        Its name.
-    stamps_s
-        Declared publication times in order of appearance, seconds since 1970.
-    timezone
-        IANA name.
-    appear_s
-        When each entry shows in the list, rising; at its stamp where None.
-    known_per_s
-        True rates of the part that tests, hour by hour, where the truth is known.
-    known_burst
-        True branching and decay.
-    """
-
-    source: str
-    stamps_s: FloatArray = field(repr=False)
-    timezone: str = "UTC"
-    appear_s: FloatArray | None = field(default=None, repr=False)
-    known_per_s: FloatArray | None = field(default=None, repr=False)
-    known_burst: tuple[float, float] = (0.0, 1800.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Publications of some sources; those before `split_s` train, those after it test.
-
-    Raises
-    ------
-    InsufficientDataError
-        If the part that tests has hardly any entries.
-    """
-
-    streams: tuple[Stream, ...] = field(repr=False)
-    start_s: float
-    split_s: float
-    end_s: float
-    window: int = 30
-
-    def __post_init__(self) -> None:
-        if self.n_tested < LEAST_EVENTS:
-            raise InsufficientDataError(LEAST_EVENTS, self.n_tested)
-
-    @property
-    def n_tested(self) -> int:
-        """Entries of the part that tests."""
-        return sum(len(self.tested(stream)) for stream in self.streams)
-
-    @property
-    def tested_s(self) -> float:
-        """Length of the part that tests, seconds."""
-        return self.end_s - self.split_s
-
-    def tested(self, stream: Stream) -> FloatArray:
-        """Return when the entries of a source appeared in the part that tests."""
-        appear_s = stream.stamps_s if stream.appear_s is None else stream.appear_s
-        begin, end = np.searchsorted(appear_s, [self.split_s, self.end_s])
-        return appear_s[begin:end]
+LEAST_ENTRIES = 20
+"""Fewer in the part that tests cannot tell one policy from another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,6 +452,18 @@ def bound_by_foresight(bench: Bench, fixed: Score) -> Score:
     return compare(score, fixed)
 
 
+def draw_curve(bench: Bench, score: Score) -> list[tuple[int, float]]:
+    """Return polls and mean lag of a policy at knobs around the one it was tuned to."""
+    contender = CONTENDERS[score.policy]
+    points = []
+    for factor in CURVE_FACTORS:
+        knob = score.parameters["knob"] * factor ** (1.0 / contender.slope)
+        rule = replace(contender.rule, knob=min(max(knob, contender.low), contender.high))
+        drawn = bench.sum_up(score.policy, {}, bench.replay(rule))
+        points.append((drawn.polls, drawn.mean_lag_s))
+    return points
+
+
 def run_backtest(
     trace: Trace,
     policies: Sequence[str] = USUAL,
@@ -534,7 +486,14 @@ def run_backtest(
         A bench of this trace, trained already.
     report
         Told what is under way, by name.
+
+    Raises
+    ------
+    InsufficientDataError
+        If the part that tests has hardly any entries.
     """
+    if trace.n_tested < LEAST_ENTRIES:
+        raise InsufficientDataError(LEAST_ENTRIES, trace.n_tested)
     if bench is None:
         report("training")
         bench = Bench(trace, train(trace, workers), pages=pages, workers=workers)

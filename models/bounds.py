@@ -43,7 +43,7 @@ def rate_bound(rates: FloatArray) -> float:
     total = float(rates.sum())
     if total <= 0.0:
         raise InsufficientDataError(1, 0)
-    return float(np.sqrt(rates).sum() ** 2 / (rates.size * total))
+    return min(float(np.sqrt(rates).sum() ** 2 / (rates.size * total)), 1.0)
 
 
 def week_profile(

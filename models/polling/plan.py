@@ -29,6 +29,9 @@ HORIZON_GAPS = 3.2
 LONGEST_GAP = 2.2
 """Longest gap considered, in gaps of the price rule."""
 
+FLAT = 1e-3
+"""Where no minute stands out there is nothing to aim at, and the price rule is exact."""
+
 GRID_S = (10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 MOST_STEPS, MOST_STEPS_WITH_304S = 120.0, 40.0
 """The finest grid with at most this many steps a gap is taken."""
@@ -69,7 +72,8 @@ def next_by_plan(
         price, empty_share, most_entries, ceiling_s,
     )  # fmt: skip
     gap_s = by_price - now_s
-    if gap_s >= 0.99 * ceiling_s or gap_s <= 2.0 * GRID_S[0] or entries >= most_entries:
+    is_flat = minutes.max() - minutes.min() < FLAT and seconds.max() - seconds.min() < FLAT
+    if is_flat or gap_s >= 0.99 * ceiling_s or gap_s <= 2.0 * GRID_S[0] or entries >= most_entries:
         return by_price, entries, waiting
     most_steps = MOST_STEPS if empty_share >= 1.0 else MOST_STEPS_WITH_304S
     step_s = GRID_S[len(GRID_S) - 1]
