@@ -338,11 +338,14 @@ def _fit_habits(course: _Course, n_fitted: int) -> _Habits:
     expected = np.where(is_watched, course.forecasts[:, WEEKLY], 0.0)
     acts = is_watched[hours]
     acts[: max(len(later) - MOST_ACTS, 0)] = False
-    begins = int(hours[acts][0]) if acts.any() else half
+    n_acts = int(acts.sum())
+    begins = int(hours[acts][0]) if n_acts else half
+    # A base that is too low throughout is the level's business, and no sign of bursts.
+    scale = n_acts / max(float(expected[begins:n_fitted].sum()), 1e-9)
     branching, decay_s = fit_burst(
         later[acts] - course.at(begins),
-        course.forecasts[hours[acts], WEEKLY] / HOUR_S,
-        float(expected[begins:n_fitted].sum()),
+        scale * course.forecasts[hours[acts], WEEKLY] / HOUR_S,
+        float(n_acts),
         (n_fitted - begins) * HOUR_S,
     )
     return _Habits(branching, decay_s, trust)

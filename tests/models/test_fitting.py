@@ -68,13 +68,16 @@ def test_bursts_are_found_where_entries_breed():
     assert bursty["decay_s"] <= 2400.0
 
 
-def test_no_burst_and_no_minute_is_found_in_chance():
+def test_no_minute_and_no_short_burst_is_found_in_chance():
     for seed in range(5):
         rng, history = np.random.default_rng(seed), make_history()
         n = len(history.stamps_s)
         chance = np.sort(rng.uniform(history.start_s, history.end_s, n))
         state = fit_state(replace(history, stamps_s=chance)).state
-        assert (state["branching"], state["phase_trust"]) == (0.0, 0.0)
+        assert state["phase_trust"] == 0.0
+        # What it may find is that the last hours tell more than a noisy profile.
+        assert state["branching"] <= 0.3
+        assert state["branching"] == 0.0 or state["decay_s"] >= 1200.0
 
 
 def test_minutes_are_trusted_where_a_source_publishes_on_the_quarter():
