@@ -15,9 +15,9 @@ from uuid import UUID
 
 from flows.intensity import Intensities
 from flows.polite import PoliteFetcher
-from flows.pricing import BudgetReport, Pricing
+from flows.pricing import Pricing
 from models.errors import ConfigError, NewsbeatError
-from models.records import PollResult, Source
+from models.records import BudgetReport, PollResult, Source
 from tasks.catalogue import Catalogue
 from tasks.clock import Clock
 from tasks.extraction import ExtractionPool
@@ -145,7 +145,9 @@ class Collector:
         spent = megabytes if self.pricing.counts_bytes else float(polls)
         lasted = now - first_at if first_at else timedelta(0)
         per_day = spent * (timedelta(days=1) / lasted) if lasted > LEAST_LOOKED_AT else None
-        return self.pricing.update(now, per_day)
+        report = self.pricing.update(now, per_day)
+        await self.write(self.warehouse.write_budget, report)
+        return report
 
     async def _close_warehouse(self) -> None:
         await self.write(self.warehouse.close)

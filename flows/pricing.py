@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from flows.intensity import Intensities
 from models.budget import (
     Demand,
-    Spending,
     corrected,
     expected_spending,
     price_for_budget,
     price_for_lag,
 )
-from models.records import Source
+from models.records import BudgetReport, Source
 from tasks.settings import BudgetSettings
 
 TIMER_POLLS_PER_DAY = 144.0
@@ -26,29 +25,6 @@ CORRECTION_PACE = 0.1
 
 FIRST_PRICE = 300.0
 """Entry-seconds a poll, before anything is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetReport:
-    """How the budget stands.
-
-    Attributes
-    ----------
-    currency
-        ``polls`` or ``MB``.
-    per_day
-        What a day may cost; None where only lags are promised.
-    spending
-        What the present price is expected to lead to, for all sources.
-    spent_per_day
-        What was really spent lately, scaled to a day; None before an hour is over.
-    """
-
-    at: datetime
-    currency: str
-    per_day: float | None
-    spending: Spending
-    spent_per_day: float | None
 
 
 class Pricing:
@@ -73,7 +49,6 @@ class Pricing:
         self._correction = 1.0
         self._common = FIRST_PRICE
         self._promised: dict[str, float] = {}
-        self.report: BudgetReport | None = None
 
     @property
     def counts_bytes(self) -> bool:
@@ -105,14 +80,18 @@ class Pricing:
         elif self._budget.target_lag_s > 0.0:
             self._common = price_for_lag(everyone, self._budget.target_lag_s).price
         self._promised = dict(self._promises(demands))
-        self.report = BudgetReport(
-            at=now,
+        expected = expected_spending(everyone, self._common)
+        lag_s = expected.mean_lag_s
+        return BudgetReport(
+            reckoned_at=now,
             currency="MB" if self.counts_bytes else "polls",
-            per_day=per_day,
-            spending=expected_spending(everyone, self._common),
+            planned_per_day=per_day,
             spent_per_day=spent_per_day,
+            price=self._common,
+            expected_per_day=expected.per_day,
+            expected_polls_per_day=expected.polls_per_day,
+            expected_lag_s=None if math.isnan(lag_s) else lag_s,
         )
-        return self.report
 
     def _per_day(self) -> float | None:
         budget = self._budget

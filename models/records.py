@@ -616,3 +616,33 @@ class HourlyForecast:
     expected: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """A row of ``budget``: how the price follows the budget.
+
+    Attributes
+    ----------
+    currency
+        ``polls`` or ``MB``.
+    planned_per_day
+        What a day may cost; None where only a lag is promised.
+    spent_per_day
+        What was spent of late, scaled to a day; None while too short a time has passed.
+    price
+        Entry-seconds of waiting that a poll must save, per unit of its cost.
+    expected_per_day, expected_polls_per_day
+        What a day costs at that price, and its polls.
+    expected_lag_s
+        Mean wait of an entry until the poll that finds it; None while nothing is expected.
+    """
+
+    reckoned_at: datetime
+    currency: str
+    planned_per_day: float | None
+    spent_per_day: float | None
+    price: float
+    expected_per_day: float
+    expected_polls_per_day: float
+    expected_lag_s: float | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +20,7 @@ import duckdb
 from models.errors import UnstorableError, WarehouseError
 from models.harmless import one_line
 from models.records import (
+    BudgetReport,
     FittedModel,
     HourlyForecast,
     KnownEntry,
@@ -37,7 +38,7 @@ from tasks.duck.database import connect, explained
 from tasks.duck.endpoint import ENDPOINT_FILE, Endpoint, serve_endpoint, stop_endpoint
 from tasks.duck.lease import Lease
 from tasks.duck.migrations import migrate
-from tasks.duck.rows import select_by_ids, utc_row
+from tasks.duck.rows import insert_rows, select_by_ids, utc_row
 from tasks.settings import Settings
 
 # What comes of a value that DuckDB, or its binding to Python, has no place for.
@@ -293,6 +294,11 @@ class Warehouse:
             rows = select_by_ids(connection, _RECENT, "polls", "poll_id", ids)
         found = [RecentPoll(*row) for row in rows]
         return sorted(found, key=lambda poll: poll.started_at, reverse=True)[:limit]
+
+    def write_budget(self, report: BudgetReport) -> None:
+        """Note how the price follows the budget."""
+        with self._transaction() as connection:
+            insert_rows(connection, "budget", [list(astuple(report))])
 
     def read_observed(self, since: datetime) -> list[Observed]:
         """Return what was covered and found of each source since its newest fit, and `since`."""

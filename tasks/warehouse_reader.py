@@ -17,7 +17,7 @@ from typing import Any, Self
 import duckdb
 
 from models.errors import WarehouseError
-from models.records import SourceStatus
+from models.records import BudgetReport, SourceStatus
 from tasks.duck import status
 from tasks.duck.database import connect, explained, find_failure, literal, load_quack
 from tasks.duck.endpoint import READ_ONLY_MACRO, Endpoint, read_endpoint
@@ -106,6 +106,11 @@ class WarehouseReader:
     def read_status(self, now: datetime) -> list[SourceStatus]:
         """Return how every source fares at `now`."""
         return status.read_status(lambda sql: self.query(sql).rows, now)
+
+    def read_budget(self) -> BudgetReport | None:
+        """Return how the budget stands; None before a worker has reckoned it."""
+        rows = self.query("FROM budget ORDER BY reckoned_at DESC LIMIT 1").rows
+        return BudgetReport(*rows[0]) if rows else None
 
     def close(self) -> None:
         """Let go of the file, or of the writer."""

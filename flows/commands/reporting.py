@@ -15,7 +15,7 @@ from flows.commands.screen import Column, fit_table
 from flows.wording import spell_count
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
-from models.records import SourceStatus
+from models.records import BudgetReport, SourceStatus
 from tasks.settings import Settings
 from tasks.warehouse_reader import open_reader
 
@@ -42,12 +42,15 @@ class StatusReport:
         Whether a worker runs; without one nothing can be late.
     late_after
         How long ago a late poll was due, at least.
+    budget
+        How the budget stands; None before a worker has reckoned it.
     """
 
     rows: tuple[SourceStatus, ...]
     now: datetime
     is_live: bool
     late_after: timedelta = LATE
+    budget: BudgetReport | None = None
 
     @property
     def broken(self) -> list[SourceStatus]:
@@ -105,6 +108,7 @@ class StatusReport:
             "broken": [row.source for row in self.broken],
             "late": [row.source for row in self.late],
             "possible_losses": [row.source for row in self.lossy],
+            "budget": asdict(self.budget) if self.budget else None,
             "sources": [
                 {
                     name: value.isoformat() if isinstance(value, datetime) else value
@@ -119,6 +123,8 @@ class StatusReport:
         yield Text(self.in_one_line(), style="bold")
         if not self.is_live:
             yield Text("no worker runs here; `newsbeat up` starts it", style="yellow")
+        if self.budget is not None:
+            yield Text(describe_budget(self.budget), style="dim")
         yield from self._troubles()
         yield ""
         yield self.table(options.max_width)
@@ -208,4 +214,25 @@ def read_report(settings: Settings) -> StatusReport:
     now = settings.clock.now()
     late_after = max(LATE, timedelta(seconds=LATE_WALL_S * settings.clock.speed))
     with open_reader(settings) as reader:
-        return StatusReport(tuple(reader.read_status(now)), now, reader.is_live, late_after)
+        rows, budget = tuple(reader.read_status(now)), reader.read_budget()
+        return StatusReport(rows, now, reader.is_live, late_after, budget)
+
+
+def describe_budget(budget: BudgetReport) -> str:
+    """Return how the budget stands in one line.
+
+    Such as ``budget: 1,728 polls a day planned, 1,690 spent; a poll must save 180
+    entry-seconds, entries wait 5.1 min for theirs``.
+    """
+    unit = "MB" if budget.currency == "MB" else "polls"
+    parts = []
+    if budget.planned_per_day is not None:
+        parts.append(f"{budget.planned_per_day:,.0f} {unit} a day planned")
+    if budget.spent_per_day is not None:
+        parts.append(f"{budget.spent_per_day:,.0f} spent")
+    if not parts:
+        parts.append(f"{budget.expected_per_day:,.0f} {unit} a day expected")
+    worth = f"a poll must save {budget.price:,.0f} entry-seconds"
+    if budget.expected_lag_s is not None:
+        worth += f", entries wait {spell_duration(budget.expected_lag_s)} for theirs"
+    return f"budget: {', '.join(parts)}; {worth}"

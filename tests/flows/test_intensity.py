@@ -100,13 +100,13 @@ def pricing(**budget):
 
 def test_without_a_budget_a_timers_polls_are_spent():
     report = pricing().update(START)
-    assert report.per_day == 288.0
-    assert report.spending.polls_per_day == pytest.approx(288.0, rel=0.01)
+    assert report.planned_per_day == 288.0
+    assert report.expected_polls_per_day == pytest.approx(288.0, rel=0.01)
 
 
 def test_a_budget_of_megabytes_is_met():
     report = pricing(megabytes_per_day=10.0).update(START)
-    assert (report.currency, report.spending.per_day) == ("MB", pytest.approx(10.0, rel=0.01))
+    assert (report.currency, report.expected_per_day) == ("MB", pytest.approx(10.0, rel=0.01))
 
 
 def test_a_promised_lag_is_kept_by_those_with_the_tag_alone():
@@ -122,14 +122,14 @@ def test_a_sources_own_target_counts_like_a_tags():
     quick = Source("a", "A", "https://a.example/", poll=PollRules(target_lag_s=60.0))
     intensities = Intensities({"a": quick}, START)
     priced = Pricing(BudgetSettings(polls_per_day=10.0), [quick], intensities)
-    priced.update(START)
-    assert priced.report.spending.mean_lag_s > 600.0
-    assert priced.price(quick) < priced.report.spending.price
+    report = priced.update(START)
+    assert report.expected_lag_s > 600.0
+    assert priced.price(quick) < report.price
 
 
 def test_overspending_raises_the_price_step_by_step():
     priced = pricing(polls_per_day=100.0)
-    calm = priced.update(START, spent_per_day=100.0).spending.price
+    calm = priced.update(START, spent_per_day=100.0).price
     for _ in range(20):
         priced.update(START, spent_per_day=150.0)
     assert priced.price(SOURCE) > 1.5 * calm

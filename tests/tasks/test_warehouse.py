@@ -22,7 +22,7 @@ from tasks.warehouse import Warehouse
 TABLES = {
     "sources", "schedule", "polls", "entries", "entry_heads", "entry_changes", "articles",
     "article_heads", "article_versions", "pending_articles", "pages", "intensity_models",
-    "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits", "notices",
+    "budget", "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits", "notices",
     "schema_migrations",
 }  # fmt: skip
 VIEWS = {
