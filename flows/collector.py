@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -16,7 +17,7 @@ from uuid import UUID
 from flows.intensity import Intensities
 from flows.polite import PoliteFetcher
 from flows.pricing import Pricing
-from models.errors import ConfigError, NewsbeatError
+from models.errors import ConfigError, NewsbeatError, WarehouseError
 from models.records import BudgetReport, PollResult, Source
 from tasks.catalogue import Catalogue
 from tasks.clock import Clock
@@ -68,6 +69,8 @@ class Collector:
         self.sources = {source.source: source for source in catalogue.sources}
         self.intensities = Intensities(self.sources, settings.clock.now())
         self.pricing = Pricing(settings.budget, catalogue.sources, self.intensities)
+        self.trouble: WarehouseError | None = None
+        self.trouble_at_s = 0.0
         self._stack = AsyncExitStack()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="warehouse")
 
@@ -113,6 +116,23 @@ class Collector:
         except KeyError:
             raise unknown_source(name, self.sources) from None
 
+    def note_trouble(self, error: WarehouseError) -> None:
+        """Remember that a poll could not be stored, and when (monotonic seconds)."""
+        self.trouble, self.trouble_at_s = error, time.monotonic()
+
+    async def take_catalogue(self, catalogue: Catalogue) -> None:
+        """Go over to another catalogue while polls are under way; they end as they began.
+
+        Where some of it cannot be read, what is missing stays as it was.
+        """
+        self.catalogue = catalogue
+        if not catalogue.problems:
+            self.sources.clear()
+        self.sources.update({source.source: source for source in catalogue.sources})
+        self.pricing.take_sources(self.sources.values())
+        await self._sync()
+        await self.update_price()
+
     async def sync_catalogue(self) -> None:
         """Bring the warehouse up to the catalogue, as the only writer there is.
 
@@ -120,13 +140,16 @@ class Collector:
         be read, nobody is taken for having left it: a slip of the pen must not stop a source.
         """
         await self.write(self.warehouse.release_leases)
+        await self._sync()
+        await self.load_habits()
+
+    async def _sync(self) -> None:
         await self.write(
             self.warehouse.sync_sources,
             self.catalogue.sources,
             self.clock.now(),
             is_complete=not self.catalogue.problems,
         )
-        await self.load_habits()
 
     async def load_habits(self) -> None:
         """Learn every source's habits from the warehouse: the nightly fits, and what came since."""

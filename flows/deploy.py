@@ -55,7 +55,12 @@ async def deploy_sources(
     for source in sources:
         version = deployment_version(source)
         before = existing.get(source.source)
-        is_new = before is None or before.version != version
+        is_new = (
+            before is None
+            or before.version != version
+            # Its pool was deleted, or the settings name another.
+            or before.work_pool != orchestrator.work_pool
+        )
         if is_new:
             await orchestrator.deploy(
                 flow_id,

@@ -151,6 +151,9 @@ async def poll_source(
     try:
         await _look(collector, findings)
         return await _store(collector, findings)
+    except WarehouseError as error:
+        collector.note_trouble(error)
+        raise
     finally:
         # Where nothing could be stored, the next run must not find the cycle taken.
         with contextlib.suppress(WarehouseError):

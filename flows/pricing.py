@@ -50,6 +50,10 @@ class Pricing:
         self._common = FIRST_PRICE
         self._promised: dict[str, float] = {}
 
+    def take_sources(self, sources: Iterable[Source]) -> None:
+        """Go over to another catalogue; the next update reckons with it."""
+        self._sources = list(sources)
+
     @property
     def counts_bytes(self) -> bool:
         """Whether the budget is one of megabytes."""

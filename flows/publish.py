@@ -61,7 +61,9 @@ class Publisher:
     async def publish(self) -> None:
         """Publish the pages that are due."""
         for source, page in list(self._sources.items()):
-            if page.result is not None and self._is_due(page):
+            if source not in self._collector.sources:
+                del self._sources[source]
+            elif page.result is not None and self._is_due(page):
                 await self._publish_one(source, page, page.result)
 
     def _is_due(self, page: _Published) -> bool:

@@ -19,6 +19,11 @@ REMEMBERED_RUNS = 20_000
 """Ended runs remembered, so that an answer that was under way does not start one again."""
 
 
+LONGEST_LOOK_S = 1.0
+"""How long the queue waits before it looks at the clock again, in wall seconds: a wait takes
+no notice of a clock that is put, or of a machine that sleeps."""
+
+
 class RunQueue:
     """Flow runs that wait for their moment, each taken once. Times are wall seconds since 1970.
 
@@ -51,6 +56,10 @@ class RunQueue:
         self._changed.set()
         return True
 
+    def forget(self, run_id: UUID) -> None:
+        """Let a run that was given out be queued again: it could not be started."""
+        self._seen.pop(run_id, None)
+
     async def next_due(self) -> tuple[FlowRun, float]:
         """Wait for a run to be due; return it and how late it is, in wall seconds."""
         while True:
@@ -59,9 +68,9 @@ class RunQueue:
             if self._due:
                 due, run = self._due.pop(self._choose())
                 return run, time.time() - due
-            wait_s = self._waiting[0][0] - time.time() if self._waiting else None
+            wait_s = self._waiting[0][0] - time.time() if self._waiting else LONGEST_LOOK_S
             try:
-                await asyncio.wait_for(self._changed.wait(), wait_s)
+                await asyncio.wait_for(self._changed.wait(), min(wait_s, LONGEST_LOOK_S))
             except TimeoutError:
                 continue
 

@@ -21,6 +21,7 @@ from models.reconciliation import (
     Action,
     CreateRun,
     EndRun,
+    Hasten,
     OpenRun,
     Pause,
     Resume,
@@ -68,7 +69,7 @@ class Scheduler:
         A key is burnt when its run has ended, completed or cancelled: the server would
         hand back the old run. The cycle moves first, then a new run is made.
         """
-        if schedule.source in self.paused:
+        if schedule.source in self.paused or schedule.source not in self.collector.sources:
             return None
         for _ in range(MAX_BURNT_KEYS):
             run = await self._create(schedule)
@@ -138,11 +139,41 @@ class Scheduler:
         runs = await self.orchestrator.read_open_runs()
         # Read last: a run that ended meanwhile has moved its schedule on already.
         schedules = await self.collector.write(self.collector.warehouse.read_schedules)
-        schedules = [row for row in schedules if row.source in self.collector.sources]
+        claimed = self.collector.warehouse.claimed
+        schedules = [
+            # A lease that is not ours could not be taken back, as the disk was full.
+            row if row.source in claimed else replace(row, lease_until=None)
+            for row in schedules
+            if row.source in self.collector.sources
+        ]
         now = self.collector.clock.now()
-        actions = reconcile_runs(schedules, self._open_runs(runs, set(running)), self.paused, now)
+        open_runs = self._open_runs(runs, set(running))
+        actions = reconcile_runs(schedules, open_runs, self.paused, now, self._longest_waits())
         await self._apply(actions, {row.source: row for row in schedules}, now)
+        self._queue_waiting(runs, schedules, actions)
         return actions
+
+    def _longest_waits(self) -> dict[str, timedelta]:
+        return {
+            source.source: timedelta(seconds=source.poll.max_interval_s)
+            for source in self.collector.sources.values()
+        }
+
+    def _queue_waiting(
+        self, runs: Sequence[FlowRun], schedules: Sequence[Schedule], actions: Sequence[Action]
+    ) -> None:
+        """Give the runs that wait for their time to the worker.
+
+        It would hear of them when they are due, but only while they are in its pool: they
+        are not once the pool was deleted, or another one is named.
+        """
+        ended = {action.run_id for action in actions if isinstance(action, EndRun)}
+        cycles = {row.source: row.cycle for row in schedules}
+        for run in runs:
+            source, cycle = run.parameters.get("source"), cycle_of(run.parameters)
+            is_current = str(source) in cycles and cycle in (None, cycles[str(source)])
+            if is_current and _run_state(run) == "scheduled" and str(run.id) not in ended:
+                self._on_created(run)
 
     def _open_runs(self, runs: Sequence[FlowRun], running: set[UUID]) -> list[OpenRun]:
         return [
@@ -184,6 +215,15 @@ class Scheduler:
                 await self._rewrite(
                     seen, state="paused", reason=PAUSED_IN_PREFECT, cycle=seen.cycle + 1
                 )
+            case Hasten(source):
+                hastened = await self._rewrite(
+                    schedules[source],
+                    reason="polled now: it was due too far ahead, set by a clock that was wrong",
+                    due_at=now,
+                    cycle=schedules[source].cycle + 1,
+                )
+                if hastened is not None:
+                    await self.set_next_run(hastened)
             case Resume(source):
                 resumed = await self._rewrite(
                     schedules[source], state="active", reason="resumed in Prefect", due_at=now
@@ -197,5 +237,7 @@ def _run_state(run: FlowRun) -> RunState:
         StateType.SCHEDULED: "scheduled",
         StateType.PENDING: "pending",
         StateType.RUNNING: "running",
+        # What runs here ends as it ends; what a dead worker left is to be ended.
+        StateType.CANCELLING: "running",
     }
     return names.get(run.state.type if run.state else None, "other")

@@ -8,6 +8,7 @@ ours, and start at their moment.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import deque
@@ -27,14 +28,28 @@ from flows.collector import Collector, set_current, worker_name
 from flows.deploy import deploy_sources, pause_missing
 from flows.engine import run_short, run_stock
 from flows.publish import Publisher
-from flows.runqueue import RunQueue
+from flows.runqueue import LONGEST_LOOK_S, RunQueue, due_wall
 from flows.schedule import Scheduler
+from models.errors import NewsbeatError, WarehouseError
+from models.harmless import one_line
+from models.reconciliation import cycle_of
 from models.records import PollResult, Source
-from tasks.catalogue import Catalogue
+from tasks.catalogue import Catalogue, catalogue_stamp, read_catalogue
+from tasks.disk import find_shortage
 from tasks.orchestrator import SERVER_TROUBLE, Orchestrator
 from tasks.settings import Settings
 
 logger = logging.getLogger("newsbeat.worker")
+
+OUR_FLOWS = "flows"
+"""The package whose flows the worker runs."""
+
+RETRY_S = 5.0
+"""When a run that the server did not let start is tried again, in wall seconds."""
+
+TROUBLE_REST_S = 30.0
+"""How long no poll is started after one that could not be stored, in wall seconds: what it
+fetched is lost, and its publisher is asked again."""
 
 STOP_PATIENCE_S = 10.0
 """How long polls under way may take to end once the worker is asked to stop."""
@@ -66,29 +81,49 @@ class Worker:
         self._places = asyncio.Semaphore(settings.worker.concurrency)
         self._flows: dict[UUID, Flow[..., Any]] = {}
         self._engine = run_stock if settings.worker.stock_engine else run_short
+        self._began: dict[str, float] = {}
+        self._is_pool_paused = False
+        self._shortage: str | None = None
+        self._stamp = catalogue_stamp(settings)
+        self._new_stamp = self._stamp
 
     async def prepare(
         self, on_deployed: Callable[[Source, bool], None] = lambda _source, _changed: None
     ) -> None:
         """Make pool, deployments and schedule ready; everything here may be repeated."""
-        collector = self.collector
-        sources = list(collector.sources.values())
-        await collector.sync_catalogue()
+        await self.collector.sync_catalogue()
         await self.orchestrator.ensure_work_pool()
-        await deploy_sources(self.orchestrator, sources, on_deployed)
-        if not collector.catalogue.problems:
-            await pause_missing(self.orchestrator, sources)
-        collector.after_poll = self._after_poll
-        set_current(collector)
+        await self._deploy(on_deployed)
+        self.collector.after_poll = self._after_poll
+        set_current(self.collector)
         await self._beat()
         await self.scheduler.reconcile(self.running)
 
+    async def _deploy(
+        self, on_deployed: Callable[[Source, bool], None] = lambda _source, _changed: None
+    ) -> None:
+        sources = list(self.collector.sources.values())
+        await deploy_sources(self.orchestrator, sources, on_deployed)
+        if not self.collector.catalogue.problems:
+            await pause_missing(self.orchestrator, sources)
+
     async def run(self) -> None:
-        """Work until cancelled; then let the polls under way end."""
+        """Work until cancelled; then let the polls under way end.
+
+        Raises
+        ------
+        WarehouseError
+            If the database was given up after a write that failed half way: only a new
+            process can open it again.
+        """
         worker = self.settings.worker
         try:
+            await self._look_at_disk()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._dispatch())
+                group.create_task(self._end_with_the_warehouse())
+                group.create_task(self._every(DISK_S, self._look_at_disk))
+                group.create_task(self._every(CATALOGUE_S, self._reread_catalogue))
                 group.create_task(self._every(worker.query_s, self._ask_for_due_runs))
                 group.create_task(self._every(worker.reconcile_s, self._reconcile))
                 group.create_task(self._every(worker.pause_s, self._heed_pauses))
@@ -97,6 +132,8 @@ class Worker:
                 group.create_task(self._every(RETENTION_S, self._forget_old_pages))
                 price_s = max(PRICE_S / self.collector.clock.speed, LEAST_PRICE_S)
                 group.create_task(self._every(price_s, self.collector.update_price))
+        except ExceptionGroup as trouble:
+            raise trouble.exceptions[0] from trouble
         finally:
             await self._drain()
             set_current(None)
@@ -128,6 +165,12 @@ class Worker:
 
     async def _heed_pauses(self) -> None:
         """Take a pause or its end into the schedule at once: who resumes wants news now."""
+        is_pool_paused = await self.orchestrator.is_pool_paused()
+        if is_pool_paused is None:
+            logger.warning("the work pool was deleted; it is made again")
+            await self.orchestrator.ensure_work_pool()
+            await self._deploy()
+        self._is_pool_paused = bool(is_pool_paused)
         before = self.scheduler.paused
         await self.scheduler.read_paused()
         if self.scheduler.paused != before:
@@ -141,11 +184,64 @@ class Worker:
         for name in await asyncio.to_thread(self.collector.pages.delete_old, now):
             logger.info("raw pages past retention deleted: %s", name)
 
+    async def _end_with_the_warehouse(self) -> None:
+        """End the work, in order, when DuckDB has given the database up."""
+        while not self.collector.warehouse.has_failed:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(WAREHOUSE_S)
+        raise self.collector.trouble or WarehouseError(
+            str(self.settings.database), "DuckDB gave the database up", "Start newsbeat again"
+        )
+
+    async def _look_at_disk(self) -> None:
+        self._shortage = await asyncio.to_thread(find_shortage, self.settings)
+
+    async def _reread_catalogue(self) -> None:
+        """Take in what people changed in the catalogue, once they have stopped writing."""
+        stamp = await asyncio.to_thread(catalogue_stamp, self.settings)
+        is_settled, self._new_stamp = stamp == self._new_stamp, stamp
+        if stamp == self._stamp or not is_settled:
+            return
+        self._stamp = stamp
+        catalogue = await asyncio.to_thread(read_catalogue, self.settings)
+        for problem in catalogue.problems:
+            logger.warning("left out: %s", problem)
+        if not catalogue.sources or catalogue.is_packaged != self.collector.catalogue.is_packaged:
+            logger.warning("%s: no catalogue to go over to; the sources stay", catalogue.folder)
+            return
+        await self.collector.take_catalogue(catalogue)
+        await self._deploy()
+        await self._reconcile()
+        logger.info("catalogue read anew: %d sources", len(catalogue.sources))
+
+    def _why_to_rest(self) -> str | None:
+        """Return why no poll is to be started now."""
+        if self._is_pool_paused:
+            return "the work pool is paused in Prefect"
+        if self._shortage:
+            return self._shortage
+        trouble = self.collector.trouble
+        if trouble and time.monotonic() - self.collector.trouble_at_s < TROUBLE_REST_S:
+            return str(trouble)
+        return None
+
+    async def _rest(self) -> None:
+        """Wait until polls may be started; they stay in the queue, and late ones are one."""
+        is_resting = False
+        while (reason := self._why_to_rest()) is not None:
+            if not is_resting:
+                logger.warning("no poll is started: %s", reason)
+            is_resting = True
+            await asyncio.sleep(LONGEST_LOOK_S)
+        if is_resting:
+            logger.warning("polls are started again")
+
     async def _dispatch(self) -> None:
         while True:
             # A place first: who takes it is decided when it is free, not before.
             await self._places.acquire()
+            await self._rest()
             run, late_s = await self.queue.next_due()
+            await self._rest()
             self.lateness_s.append(late_s)
             task = asyncio.create_task(self._execute(run), name=run.name)
             self.running[run.id] = task
@@ -167,29 +263,54 @@ class Worker:
             # The server did not let it start.
             logger.info("%s: not run: %s", run.name, signal)
         except SERVER_TROUBLE as error:
+            # Where it did not start it still waits, and nobody else would ever start it.
             logger.warning("%s: Prefect's server does not answer: %r", run.name, error)
-        except Exception:
+            asyncio.get_running_loop().call_later(RETRY_S, self.queue.forget, run.id)
+        except ForeignFlowError as error:
+            logger.warning("%s: not run: %s", run.name, error)
+            await self._give_up(run, str(error))
+        except Exception as error:
             logger.exception("%s", run.name)
+            await self._give_up(run, f"the worker could not run it: {error!r}")
+
+    async def _give_up(self, run: FlowRun, reason: str) -> None:
+        """End a run that cannot be run here: it must not wait, or seem to run, for ever."""
+        try:
+            await self.orchestrator.end_run(run.id, "crashed", one_line(reason))
+        except SERVER_TROUBLE:
+            self.queue.forget(run.id)
 
     async def _execute_unless_stopped(self, run: FlowRun) -> None:
-        if str(run.parameters.get("source", "")) in self.scheduler.paused:
+        source = str(run.parameters.get("source", ""))
+        if source in self.scheduler.paused:
             await self.orchestrator.end_run(run.id, "cancelled", "the source is paused")
+        elif cycle_of(run.parameters) is None and due_wall(run) < self._began.get(source, 0.0):
+            # Many clicks are one wish, and the publisher is asked once.
+            await self.orchestrator.end_run(run.id, "cancelled", "polled since this was asked for")
         elif not await self.orchestrator.is_waiting(run.id):
             # Prefect would start it: from Cancelled to Running is how it retries.
             logger.info("%s: not run: it was cancelled while it waited", run.name)
         else:
-            state = await self._engine(await self._flow_of(run), run)
+            flow = await self._flow_of(run)
+            self._began[source] = time.time()
+            state = await self._engine(flow, run)
             logger.info("%s: %s: %s", run.name, state.name, state.message)
 
     async def _flow_of(self, run: FlowRun) -> Flow[..., Any]:
-        """Return the flow a run is of; most are ``collect``."""
+        """Return the flow a run is of; most are ``collect``.
+
+        Raises
+        ------
+        ForeignFlowError
+            If it is none of newsbeat's: what anyone may name on the server is not run in
+            the process that holds the warehouse.
+        """
         deployment_id = run.deployment_id
         if deployment_id is None or deployment_id in self.orchestrator.deployment_ids.values():
             return collect_source
         if deployment_id not in self._flows:
-            deployment = await self.orchestrator.client.read_deployment(deployment_id)
-            module, _, name = (deployment.entrypoint or "").rpartition(".")
-            self._flows[deployment_id] = getattr(import_module(module), name)
+            entrypoint = await self.orchestrator.read_entrypoint(deployment_id)
+            self._flows[deployment_id] = _load_flow(entrypoint)
         return self._flows[deployment_id]
 
     async def _after_poll(self, result: PollResult, run_id: UUID | None) -> None:
@@ -214,8 +335,30 @@ HEARTBEAT_S = 30.0
 PUBLISH_S = 5.0
 RETENTION_S = 3600.0
 
+WAREHOUSE_S = 1.0
+DISK_S = 5.0
+CATALOGUE_S = 10.0
+
 PRICE_S, LEAST_PRICE_S = 600.0, 5.0
 """The price is renewed every ten minutes of the product's time; at least 5 s apart."""
+
+
+class ForeignFlowError(NewsbeatError):
+    """A run in our pool is of a flow that is not ours."""
+
+
+def _load_flow(entrypoint: str) -> Flow[..., Any]:
+    module, _, name = entrypoint.rpartition(".")
+    found = None
+    if module == OUR_FLOWS or module.startswith(f"{OUR_FLOWS}."):
+        with contextlib.suppress(ImportError):
+            found = getattr(import_module(module), name, None)
+    if not isinstance(found, Flow):
+        raise ForeignFlowError(
+            f"{entrypoint or 'its deployment'} is no flow of newsbeat's, and its worker runs no"
+            " others; give that deployment a work pool of its own"
+        )
+    return found
 
 
 async def run_worker(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Literal
 
 from models.records import Schedule
@@ -73,7 +74,18 @@ class Resume:
     source: str
 
 
-Action = CreateRun | EndRun | Pause | Resume
+@dataclass(frozen=True, slots=True)
+class Hasten:
+    """Note that the source's due time is absurd; it is polled at once."""
+
+    source: str
+
+
+Action = CreateRun | EndRun | Pause | Resume | Hasten
+
+LONGEST_WAIT = timedelta(days=8)
+"""No wait of ours is longer, unless the catalogue says so: a server may ask for a week. What
+is due later was set by a clock that was wrong."""
 
 PAUSED_IN_PREFECT = "paused in Prefect"
 """Reason of a schedule that waits for its deployment to be resumed. A source paused for
@@ -85,6 +97,7 @@ def reconcile_runs(
     runs: Sequence[OpenRun],
     paused: frozenset[str],
     now: datetime,
+    longest_waits: Mapping[str, timedelta] = MappingProxyType({}),
 ) -> list[Action]:
     """Return what to do so that each active source has exactly one next run.
 
@@ -98,6 +111,9 @@ def reconcile_runs(
         Sources whose deployment is paused in Prefect.
     now
         The present, on the product's clock.
+    longest_waits
+        The longest wait a source's own rules allow, where that is more than
+        `LONGEST_WAIT`.
 
     Returns
     -------
@@ -121,12 +137,18 @@ def reconcile_runs(
         if source not in known:
             actions += [_cancel(run, "no such source") for run in orphans if not run.is_ours]
     for source, schedule in known.items():
-        actions += _reconcile_source(schedule, by_source.get(source, []), source in paused, now)
+        longest = max(longest_waits.get(source, LONGEST_WAIT), LONGEST_WAIT)
+        source_runs, is_paused = by_source.get(source, []), source in paused
+        actions += _reconcile_source(schedule, source_runs, is_paused, now, longest)
     return sorted(actions, key=_order)
 
 
 def _reconcile_source(
-    schedule: Schedule, runs: Sequence[OpenRun], is_paused: bool, now: datetime
+    schedule: Schedule,
+    runs: Sequence[OpenRun],
+    is_paused: bool,
+    now: datetime,
+    longest: timedelta,
 ) -> list[Action]:
     waiting = [run for run in runs if run.state == "scheduled" and not run.is_ours]
     if is_paused or (schedule.state == "paused" and schedule.reason != PAUSED_IN_PREFECT):
@@ -137,6 +159,9 @@ def _reconcile_source(
         return list(ends)
     if schedule.state == "paused":
         return [Resume(schedule.source)]
+    if schedule.due_at - now > longest:
+        ends = [_cancel(run, "its time lies too far ahead: a clock was wrong") for run in waiting]
+        return [*ends, Hasten(schedule.source)]
     actions: list[Action] = []
     busy = False
     for run in runs:
@@ -169,7 +194,7 @@ def _cancel(run: OpenRun, reason: str) -> EndRun:
 
 
 def _order(action: Action) -> int:
-    return {EndRun: 0, Pause: 1, Resume: 1, CreateRun: 2}[type(action)]
+    return {EndRun: 0, Pause: 1, Resume: 1, Hasten: 1, CreateRun: 2}[type(action)]
 
 
 def cycle_of(parameters: Mapping[str, object]) -> int | None:

@@ -121,6 +121,20 @@ def read_catalogue(folder: Settings | Path | None = None) -> Catalogue:
     )
 
 
+def catalogue_stamp(settings: Settings) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes whenever somebody writes in the user's own catalogue.
+
+    Costs a look at the folder, not a reading. Empty where the folder is missing.
+    """
+    folder = settings.sources_folder
+    try:
+        files = [file for file in _catalogue_files(folder) if isinstance(file, Path)]
+        looks = [(file.name, file.stat()) for file in files]
+    except OSError:
+        return ()
+    return tuple((name, look.st_mtime_ns, look.st_size) for name, look in looks)
+
+
 def write_source(folder: Path, source: Source) -> Path:
     """Append `source` to ``added.toml`` of a catalogue folder, and return that file.
 

@@ -51,6 +51,7 @@ class Deployment:
     description: str
     version: str | None
     is_paused: bool
+    work_pool: str | None = None
 
     @property
     def is_retired(self) -> bool:
@@ -118,6 +119,17 @@ class Orchestrator:
         except ObjectAlreadyExists:
             return
 
+    async def is_pool_paused(self) -> bool | None:
+        """Return whether people paused the work pool; None where there is none any more."""
+        try:
+            return (await self.client.read_work_pool(self.work_pool)).is_paused
+        except ObjectNotFound:
+            return None
+
+    async def read_entrypoint(self, deployment_id: UUID) -> str:
+        """Return the entrypoint of a deployment, ``""`` where it has none."""
+        return (await self.client.read_deployment(deployment_id)).entrypoint or ""
+
     async def ensure_flow(self, name: str = FLOW_NAME) -> UUID:
         """Return the id of the flow called `name`, registered if it is new."""
         return await self.client.create_flow_from_name(name)
@@ -142,6 +154,7 @@ class Orchestrator:
                     row["description"] or "",
                     row["version"],
                     bool(row["paused"]),
+                    row["work_pool_name"],
                 )
             if len(rows) < PAGE:
                 break
@@ -234,10 +247,16 @@ class Orchestrator:
             raise ObjectNotFound(error) from error
 
     async def read_due_runs(self, before: datetime) -> list[FlowRun]:
-        """Return the pool's scheduled runs that are due before `before` (wall time)."""
-        rows = await self.client.get_scheduled_flow_runs_for_work_pool(
-            work_pool_name=self.work_pool, scheduled_before=before
-        )
+        """Return the pool's scheduled runs that are due before `before` (wall time).
+
+        None where the pool is gone; :meth:`is_pool_paused` tells of that.
+        """
+        try:
+            rows = await self.client.get_scheduled_flow_runs_for_work_pool(
+                work_pool_name=self.work_pool, scheduled_before=before
+            )
+        except ObjectNotFound:
+            return []
         return [row.flow_run for row in rows]
 
     async def read_open_runs(self) -> list[FlowRun]:

@@ -113,6 +113,8 @@ class WarehouseSettings:
         Relative to the home folder.
     quack_port
         Loopback port of the live SQL endpoint; 0 takes a free one.
+    min_free_mb
+        Room that is left free on the disk, in MiB: with less, no poll is started.
     """
 
     folder: str = "data/warehouse"
@@ -120,6 +122,7 @@ class WarehouseSettings:
     memory_limit: str = "1GB"
     threads: int = 2
     warc_days: int = 90
+    min_free_mb: float = 200.0
 
 
 @dataclass(frozen=True, slots=True)

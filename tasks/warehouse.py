@@ -215,6 +215,11 @@ class Warehouse:
         self._claimed.add(source)
         return replace(schedule, lease_until=lease_until)
 
+    @property
+    def claimed(self) -> frozenset[str]:
+        """The sources whose polls are under way, whatever ``lease_until`` says."""
+        return frozenset(self._claimed)
+
     def end_claim(self, source: str) -> None:
         """Give a claim back without a poll to store for it; nothing to do where there is none."""
         if source not in self._claimed:

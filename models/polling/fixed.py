@@ -34,6 +34,11 @@ class FixedPolicy:
 
     >>> policy.choose_next(Moment(source="a", now_s=350.0, due_s=100.0)).due_s
     400.0
+
+    Polled early, by hand, or due too far ahead because the clock was put back: the same beat.
+
+    >>> policy.choose_next(Moment(source="a", now_s=130.0, due_s=1000.0)).due_s
+    200.0
     """
 
     interval_s: float
@@ -41,7 +46,7 @@ class FixedPolicy:
 
     def choose_next(self, moment: Moment) -> Wish:
         """Return the first moment after now on the beat of the last due time."""
-        beats = max((moment.now_s - moment.due_s) // self.interval_s + 1.0, 1.0)
+        beats = (moment.now_s - moment.due_s) // self.interval_s + 1.0
         return Wish(
             due_s=moment.due_s + beats * self.interval_s,
             reason=f"every {spell_duration(self.interval_s)}",

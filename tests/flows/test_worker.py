@@ -22,11 +22,14 @@ from flows.runqueue import RunQueue
 from flows.schedule import Scheduler
 from flows.worker import Worker, run_worker
 from flows.worker_type import NewsbeatWorker
-from models.errors import ConfigError, NewsbeatError
+from models.errors import ConfigError, NewsbeatError, WarehouseError
 from models.reconciliation import CreateRun, EndRun
 from models.records import Schedule
+from tasks.catalogue import catalogue_stamp, read_catalogue
 from tasks.clock import Clock
 from tasks.orchestrator import Orchestrator
+from tasks.replay.history import write_catalogue
+from tasks.settings import WarehouseSettings
 
 pytestmark = pytest.mark.server
 
@@ -171,6 +174,10 @@ async def is_settled(desk: Desk) -> bool:
     """Return whether exactly the poll that the schedule says comes next waits."""
     waiting = await desk.waiting()
     return waiting == [desk.schedule().cycle]
+
+
+async def has_runs(desk: Desk, state: str) -> bool:
+    return bool(await desk.runs(state))
 
 
 async def test_a_run_started_by_hand_polls_now_and_the_beat_goes_on(open_desk: Any) -> None:
@@ -418,8 +425,7 @@ async def test_a_source_that_fails_is_a_failed_run_and_goes_on(open_desk: Any) -
     async with open_desk() as desk:
         desk.room.fault("status", where="index", status=500)
         async with desk.working():
-            await desk.until_polled(1)
-            await desk.until(lambda: is_settled(desk))
+            await desk.until(lambda: has_runs(desk, "FAILED"))
             (failed, *_) = await desk.runs("FAILED")
             assert failed.state is not None
             assert (failed.state.message or "").startswith("failed: HTTP 500")
@@ -465,6 +471,185 @@ async def test_the_stock_engine_does_the_same(open_desk: Any, worker_settings: A
             await desk.until_polled(1)
             await desk.until(lambda: is_settled(desk))
         assert [type_of(run) for run in await desk.runs()][:2] == ["COMPLETED", "SCHEDULED"]
+
+
+async def test_a_run_that_the_server_did_not_let_start_is_tried_again(
+    open_desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server restarts just then: the run still waits there, and nobody else starts it."""
+    monkeypatch.setattr("flows.worker.RETRY_S", 0.2)
+    async with open_desk() as desk:
+        whole = desk.worker._engine
+        refused = []
+
+        async def away(flow: Any, run: FlowRun) -> Any:
+            if len(refused) < 3:
+                refused.append(run.id)
+                raise ConnectionRefusedError("nobody listens there")
+            return await whole(flow, run)
+
+        desk.worker._engine = away
+        async with desk.working():
+            await desk.until_polled(2)
+        assert len(refused) == 3
+
+
+async def test_a_run_that_is_no_run_of_ours_is_ended_and_not_run(open_desk: Any) -> None:
+    async with open_desk(speed=1.0) as desk, desk.working():
+        client = desk.orchestrator.client
+        flow_id = await client.create_flow_from_name("stranger")
+        runs = []
+        for entrypoint in ("os.system", "flows.cli.main", "stranger.py:run", "flows.nobody.run"):
+            deployment_id = await client.create_deployment(
+                flow_id, entrypoint, entrypoint=entrypoint, work_pool_name=POOL
+            )
+            runs.append(await client.create_flow_run_from_deployment(deployment_id))
+
+        async def are_ended() -> bool:
+            found = [(await client.read_flow_run(run.id)).state for run in runs]
+            return all(state is not None and state.is_crashed() for state in found)
+
+        await desk.until(are_ended)
+        state = (await client.read_flow_run(runs[0].id)).state
+        assert state is not None
+        assert (state.message or "").startswith("os.system is no flow of newsbeat's")
+
+
+async def test_many_runs_by_hand_are_one_wish(open_desk: Any) -> None:
+    async with open_desk(interval_s=86_400.0, speed=1.0) as desk:
+        for _ in range(30):
+            await desk.run_by_hand()
+        async with desk.working():
+            await desk.until(lambda: is_settled(desk), 30)
+        # The one that was due anyway, and one by hand at most.
+        assert desk.n_polls() <= 2
+        reasons = {
+            run.state.message for run in await desk.runs("CANCELLED") if run.state is not None
+        }
+        assert "polled since this was asked for" in reasons
+
+
+async def test_a_paused_work_pool_holds_every_poll(open_desk: Any) -> None:
+    async with open_desk() as desk, desk.working():
+        await desk.until_polled(1)
+        await set_pool(desk, is_paused=True)
+        await desk.until(lambda: desk.worker._is_pool_paused)
+        await desk.until(lambda: not desk.worker.running)
+        before = desk.n_polls()
+        await asyncio.sleep(2.0)
+        assert desk.n_polls() == before
+        await set_pool(desk, is_paused=False)
+        await desk.until_polled(2)
+
+
+async def set_pool(desk: Desk, is_paused: bool) -> None:
+    await desk.orchestrator.client.request(
+        "PATCH", f"/work_pools/{POOL}", json={"is_paused": is_paused}
+    )
+
+
+async def test_a_deleted_work_pool_is_made_again_and_every_deployment_joins_it(
+    open_desk: Any,
+) -> None:
+    async with open_desk() as desk, desk.working():
+        await desk.until_polled(1)
+        await desk.orchestrator.client.delete_work_pool(POOL)
+        await desk.until_polled(3)
+
+        async def has_joined() -> bool:
+            found = (await desk.orchestrator.read_deployments()).get(desk.source)
+            return found is not None and found.work_pool == POOL
+
+        await desk.until(has_joined)
+        await desk.run_by_hand()
+        await desk.until_polled(2)
+
+
+async def test_a_source_due_years_ahead_is_polled_now(open_desk: Any) -> None:
+    """The machine's clock was wrong when the schedule was written."""
+    async with open_desk(prepared=False, speed=1.0) as desk:
+        wrong = replace(desk.schedule(), due_at=desk.room.clock.now() + timedelta(days=4000))
+        desk.room.collector.warehouse.write_schedule(wrong)
+        await desk.worker.prepare()
+        assert [type(action) for action in await desk.reconcile()] == []
+        assert desk.schedule().due_at <= desk.room.clock.now()
+        async with desk.working():
+            await desk.until_polled(1)
+
+
+async def test_nothing_is_started_while_the_disk_is_nearly_full(
+    open_desk: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.worker.DISK_S", 0.2)
+    async with open_desk(warehouse=WarehouseSettings(min_free_mb=1e9)) as desk, desk.working():
+        await desk.until(lambda: "to stay free (warehouse.min_free_mb)" in caplog.text)
+        await asyncio.sleep(1.0)
+        assert desk.n_polls() == 0
+        desk.worker.settings = replace(desk.worker.settings, warehouse=WarehouseSettings())
+        await desk.until_polled(2)
+
+
+async def test_polls_rest_after_one_that_could_not_be_stored(
+    open_desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk() as desk:
+        whole = desk.room.collector.warehouse.store_poll
+        tried = []
+
+        def refuse(*_: Any) -> None:
+            tried.append(time.monotonic())
+            raise WarehouseError("newsbeat.duckdb", "the disk is full", "Free some space")
+
+        desk.room.collector.warehouse.store_poll = refuse
+        async with desk.working():
+            await desk.until(lambda: len(tried) > 0)
+            await asyncio.sleep(3.0)
+            assert len(tried) == 1
+            desk.room.collector.warehouse.store_poll = whole
+            monkeypatch.setattr("flows.worker.TROUBLE_REST_S", 0.1)
+            await desk.until_polled(2)
+
+
+async def test_the_worker_ends_with_a_database_that_was_given_up(open_desk: Any) -> None:
+    async with open_desk() as desk:
+        task = asyncio.create_task(desk.worker.run())
+        await desk.until_polled(1)
+        desk.room.collector.warehouse._has_failed = True
+        with pytest.raises(WarehouseError, match="gave the database up"):
+            await asyncio.wait_for(task, 20)
+
+
+async def test_a_catalogue_that_changes_is_read_anew(
+    open_desk: Any, new_name: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.worker.CATALOGUE_S", 0.2)
+    async with open_desk() as desk:
+        folder = desk.room.settings.sources_folder
+        (mine,) = desk.room.catalogue.sources
+        second = new_name("second")
+        write_catalogue([mine], folder)
+        desk.room.collector.catalogue = read_catalogue(folder)
+        desk.worker._stamp = desk.worker._new_stamp = catalogue_stamp(desk.room.settings)
+
+        def state_of(source: str) -> str | None:
+            row = desk.room.collector.warehouse.read_schedule(source)
+            return row.state if row else None
+
+        async with desk.working():
+            await desk.until_polled(1)
+            write_catalogue([replace(mine, title="Anew"), replace(mine, source=second)], folder)
+            await desk.until(lambda: state_of(second) == "active")
+            await desk.until(lambda: bool(desk.room.urls(second)))
+            # A slip in one entry takes nobody out of the collection.
+            (slip,) = [file for file in folder.iterdir() if second in file.read_text()]
+            text = slip.read_text()
+            slip.write_text(text.replace(f'source = "{second}"', 'source = "No Name!"'))
+            await desk.until(lambda: bool(desk.room.collector.catalogue.problems))
+            assert second in desk.room.collector.sources
+            write_catalogue([mine], folder)
+            await desk.until(lambda: state_of(second) == "paused")
+            await desk.until_polled(2)
+        assert state_of(desk.source) == "active"
 
 
 async def test_a_worker_that_is_stopped_lets_polls_under_way_end(open_desk: Any) -> None:
@@ -533,3 +718,25 @@ async def test_a_run_that_is_due_sooner_is_not_kept_waiting_by_a_later_one() -> 
     queue.add(soon)
     run, _ = await asyncio.wait_for(waiting, 5)
     assert run.id == soon.id
+
+
+async def test_a_run_is_given_out_on_time_when_the_clock_is_put_forward(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As it is after a laptop slept: the wait that was set before has not run down."""
+    queue = RunQueue()
+    queue.add(queued(600.0))
+    waiting = asyncio.create_task(queue.next_due())
+    await asyncio.sleep(0.05)
+    real = time.time
+    monkeypatch.setattr("flows.runqueue.time.time", lambda: real() + 3600.0)
+    _, late_s = await asyncio.wait_for(waiting, 5)
+    assert late_s > 2900.0
+
+
+def test_a_run_that_was_forgotten_may_be_queued_again() -> None:
+    queue = RunQueue()
+    run = queued(-1.0)
+    assert queue.add(run)
+    queue.forget(run.id)
+    assert queue.add(run)

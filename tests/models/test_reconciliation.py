@@ -9,6 +9,7 @@ from models.reconciliation import (
     PAUSED_IN_PREFECT,
     CreateRun,
     EndRun,
+    Hasten,
     OpenRun,
     Pause,
     Resume,
@@ -22,7 +23,18 @@ DUE = Schedule("a", due_at=LATER, reason="every 10 min", cycle=7)
 WAITING = OpenRun("run-7", "a", cycle=7, state="scheduled", due_at=LATER)
 RUNNING = OpenRun("run-7", "a", cycle=7, state="running", due_at=NOON)
 
+YEARS_AHEAD = replace(DUE, due_at=NOON + timedelta(days=1000))
+
 CASES = {
+    "a source due absurdly far ahead is polled now": (
+        YEARS_AHEAD,
+        [replace(WAITING, due_at=YEARS_AHEAD.due_at)],
+        False,
+        [
+            EndRun("run-7", "a", "cancelled", "its time lies too far ahead: a clock was wrong"),
+            Hasten("a"),
+        ],
+    ),
     "a source with its next run is left alone": (DUE, [WAITING], False, []),
     "a source without a run gets one at its due time": (DUE, [], False, [CreateRun("a", LATER)]),
     "an overdue source gets one run, now": (

@@ -197,6 +197,16 @@ def test_an_unknown_source_cannot_be_claimed(warehouse, press):
     assert warehouse.claim_cycle("nobody", None, press.at(0), press.at(5)) is None
 
 
+def test_a_claim_given_back_can_be_taken_again(warehouse, press):
+    warehouse.claim_cycle("daily", 1, press.at(0), press.at(5))
+    assert warehouse.claimed == {"daily"}
+    warehouse.end_claim("daily")
+    warehouse.end_claim("daily")
+    assert warehouse.claimed == frozenset()
+    assert warehouse.read_schedule("daily").lease_until is None
+    assert warehouse.claim_cycle("daily", 1, press.at(1), press.at(6)) is not None
+
+
 def test_leases_are_released_at_start(warehouse, press):
     warehouse.claim_cycle("daily", 1, press.at(0), press.at(5))
     assert warehouse.release_leases() == 1
@@ -647,6 +657,44 @@ except WarehouseError as error:
     print(error, flush=True)
 w.close()
 """
+
+
+FAIL_THE_CHECKPOINT = """
+import resource
+from models.errors import WarehouseError
+w = Warehouse.open(settings, 'small')
+at = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+w.sync_sources([Source('daily', 'Daily', 'https://daily.example/')], at)
+w._connection.execute("CHECKPOINT")
+w._connection.execute("SET checkpoint_threshold = '1MB'")
+size = os.path.getsize(settings.database)
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+for cycle in range(1, 1000):
+    text = os.urandom(15_000).hex()
+    article = StoredArticle(
+        f'a{cycle}', 'e', 'https://x/', Article('t', text), None, None, at, None)
+    poll = Poll(f'daily#{cycle}', 'daily', cycle, at, at, at, 'new', 200, '', 1, 1, 1, True, False,
+                1, 1, 0.0, Decision(at, 'r', 'fixed', {}))
+    try:
+        schedule = Schedule('daily', at, 'r', cycle=cycle + 1)
+        w.store_poll(PollResult(poll, schedule, articles=(article,)))
+    except WarehouseError as error:
+        print(cycle - 1, w.has_failed, flush=True)
+        if w.has_failed:
+            break
+w.close()
+"""
+
+
+def test_a_database_that_duckdb_gives_up_says_so_and_the_next_process_goes_on(settings, other):
+    small = other(FAIL_THE_CHECKPOINT)
+    stored, _, has_failed = small.said().partition(" ")
+    assert has_failed == "True"
+    assert small.process.wait(30) == 0
+    with Warehouse.open(settings, "test") as warehouse:
+        assert not warehouse.has_failed
+        # What was written before the checkpoint failed is in the log, and is replayed.
+        assert count(warehouse)["polls"] >= int(stored) > 0
 
 
 def test_a_full_disk_is_one_clear_sentence_and_loses_nothing(settings, other):
