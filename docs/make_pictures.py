@@ -71,7 +71,7 @@ def photograph(shots: dict[str, str], part: str = "body") -> None:
 def draw_status(home: Path, file: Path) -> None:
     """Write what ``newsbeat status`` shows as a page that holds an SVG drawing."""
     with file.with_suffix(".txt").open("w") as sink:
-        console = Console(record=True, width=118, force_terminal=True, file=sink)
+        console = Console(record=True, width=140, force_terminal=True, file=sink)
         console.print(read_report(read_settings(home)))
     svg = console.export_svg(title="newsbeat status")
     # Without the fonts of a stranger's server, the machine's own take their place.
