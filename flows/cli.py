@@ -222,6 +222,90 @@ def sql(home: Path, query: str | None, as_csv: bool, as_json: bool) -> None:
         click.echo(ask(settings, query if query is not None else sys.stdin.read(), form))
 
 
+@main.command(short_help="Compare polling policies on publication times of the past.")
+@click.argument("trace", default="warehouse")
+@HOME
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    help="Policy to replay; give it again for more. A usual choice of six where left out.",
+)
+@click.option(
+    "--interval",
+    default=600.0,
+    show_default=True,
+    type=click.FloatRange(min=1.0),
+    help="Seconds of the timer whose polls are the budget of all.",
+)
+@click.option(
+    "--train-share",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0.05, 0.95),
+    help="Part of the time to learn from; the rest is tested.",
+)
+@click.option(
+    "--window",
+    default=30,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Entries that a list holds.",
+)
+@click.option("--timezone", help="Zone of sources whose rows name none; UTC where left out.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw lag against polls there: .png, .svg or .pdf.",
+)
+@AS_JSON
+def backtest(
+    trace: str,
+    home: Path,
+    policies: tuple[str, ...],
+    interval: float,
+    train_share: float,
+    window: int,
+    timezone: str | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Replay TRACE under several policies, each tuned to the same number of polls.
+
+    TRACE is a Parquet or CSV file with columns source and published_at (and perhaps
+    timezone), or `warehouse`, which is what this folder has collected.
+
+    \b
+    Example:  newsbeat backtest
+              newsbeat backtest trace.csv --interval 1800 --plot lag.png
+              newsbeat backtest trace.parquet --policy price --policy plan --json
+    """
+    from tasks.compilation import keep_compiled_code
+
+    keep_compiled_code()
+    from rich.console import Console
+
+    from flows.commands.backtesting import backtest as run
+    from flows.commands.backtesting import choose_policies
+    from flows.commands.screen import Screen
+
+    report = run(
+        _settings(home),
+        trace,
+        policies=choose_policies(policies),
+        interval_s=interval,
+        train_share=train_share,
+        window=window,
+        timezone=timezone,
+        plot=plot,
+        screen=Screen(console=Console(stderr=True) if as_json else None),
+    )
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        _print_rich(report)
+
+
 @main.command()
 @click.argument("target", metavar="FILE_OR_URL")
 @HOME

@@ -472,7 +472,7 @@ def run_backtest(
     workers: int = 1,
     pages: PageModel | None = None,
     bench: Bench | None = None,
-    report: Callable[[str], None] = lambda _: None,
+    report: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Backtest:
     """Return how policies compare on a trace at the polls of a timer.
 
@@ -485,7 +485,7 @@ def run_backtest(
     bench
         A bench of this trace, trained already.
     report
-        Told what is under way, by name.
+        Told what is under way: its name, its place, and how many there are.
 
     Raises
     ------
@@ -494,16 +494,15 @@ def run_backtest(
     """
     if trace.n_tested < LEAST_ENTRIES:
         raise InsufficientDataError(LEAST_ENTRIES, trace.n_tested)
-    if bench is None:
-        report("training")
-        bench = Bench(trace, train(trace, workers), pages=pages, workers=workers)
-    report("fixed")
+    bench = bench or Bench(trace, train(trace, workers), pages=pages, workers=workers)
+    n_steps = len(policies) + 2
+    report("fixed", 1, n_steps)
     fixed = bench.time(interval_s)
     scores = [fixed]
-    for name in policies:
-        report(name)
+    for place, name in enumerate(policies):
+        report(name, place + 2, n_steps)
         scores.append(bench.tune(CONTENDERS[name], fixed))
-    report("bounds")
+    report("bounds", n_steps, n_steps)
     scores += [bound_by_rates(bench, fixed), bound_by_foresight(bench, fixed)]
     profiles = week_profiles(trace)
     return Backtest(
