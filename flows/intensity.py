@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from models.intensity.forecast import Forecast, make_forecast
 from models.intensity.lag import observe_lag
 from models.intensity.stamps import clean_stamps
 from models.intensity.state import FloatArray, State, new_state, read_state
+from models.polling.choice import choose_next_poll
 from models.polling.forecasting import Basis
-from models.records import Entry, FittedModel, Observed, Source
+from models.polling.moment import Moment
+from models.records import Entry, FittedModel, Observed, PollRules, Source
 from models.week import zone_table
 from models.window import most_entries, safe_table
 
@@ -240,3 +242,27 @@ DEFAULT_INDEX_BYTES = 100_000.0
 
 def _mean(before: float, size: int) -> float:
     return float(size) if not before else before + BYTES_MEMORY * (size - before)
+
+
+def warm_up() -> None:
+    """Make every decision once, so that no poll waits for a loop to be compiled.
+
+    The first time on a machine that takes some ten seconds, later a part of one.
+    """
+    source = Source("warm-up", "warm-up", "https://warm-up.example/")
+    now = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    entries = [
+        Entry(f"https://warm-up.example/{n}", published_at=now - timedelta(hours=n))
+        for n in range(3)
+    ]
+    intensities = Intensities({source.source: source}, now)
+    intensities.learn("warm-up", since=None, until=now, entries=entries, n_listed=3)
+    later = now + timedelta(minutes=10)
+    intensities.learn("warm-up", since=now, until=later, entries=entries[:1], n_listed=3)
+    intensities.demand(source, counts_bytes=False)
+    intensities.habits("warm-up").state["phase_trust"] = 1.0
+    for policy in ("price", "plan", "ema", "holt-winters"):
+        named = replace(source, poll=PollRules(policy=policy))
+        basis = intensities.basis(named, later, price=100.0, counts_bytes=False)
+        moment = Moment("warm-up", later.timestamp(), later.timestamp())
+        choose_next_poll(moment, named.poll, basis)

@@ -27,6 +27,7 @@ from flows.collect import collect_source
 from flows.collector import Collector, set_current, worker_name
 from flows.deploy import deploy_sources, pause_missing
 from flows.engine import run_short, run_stock
+from flows.intensity import warm_up
 from flows.publish import Publisher
 from flows.runqueue import LONGEST_LOOK_S, RunQueue, due_wall
 from flows.schedule import Scheduler
@@ -90,14 +91,19 @@ class Worker:
     async def prepare(
         self, on_deployed: Callable[[Source, bool], None] = lambda _source, _changed: None
     ) -> None:
-        """Make pool, deployments and schedule ready; everything here may be repeated."""
-        await self.collector.sync_catalogue()
+        """Make pool, deployments and schedule ready; everything here may be repeated.
+
+        The next runs of all sources are made by the first reconcile of :meth:`run`: some
+        hundreds take half a minute, and those made first are due by then.
+        """
         await self.orchestrator.ensure_work_pool()
         await self._deploy(on_deployed)
+        # Last: a new source's first poll is set from now on, not from before its deployment.
+        await asyncio.to_thread(warm_up)
+        await self.collector.sync_catalogue()
         self.collector.after_poll = self._after_poll
         set_current(self.collector)
         await self._beat()
-        await self.scheduler.reconcile(self.running)
 
     async def _deploy(
         self, on_deployed: Callable[[Source, bool], None] = lambda _source, _changed: None
