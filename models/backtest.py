@@ -20,10 +20,11 @@ import numpy as np
 from models.bounds import clairvoyant_lags, rate_bound, spread_profile, week_profile
 from models.errors import InsufficientDataError
 from models.intensity.fitting import fit_states
-from models.intensity.history import History
+from models.intensity.history import History, make_history
 from models.intensity.state import FloatArray, State
 from models.simulator import PageModel, Replay, Rule, replay_source, zone_of
-from models.traces import Trace
+from models.traces import Stream, Trace
+from models.week import HOUR_S
 
 PHASES = 8
 """Clock phases a timer is averaged over: where editors publish on round minutes, one
@@ -164,6 +165,11 @@ class Backtest:
         return next(score for score in self.scores if score.policy == policy)
 
 
+def spend_polls(score: Score) -> float:
+    """Return the polls of a score: the usual budget."""
+    return float(score.polls)
+
+
 class Bench:
     """A trace with its sources trained, on which policies are replayed.
 
@@ -196,12 +202,22 @@ class Bench:
         self.workers = workers
         self._known_per_s = known_per_s
 
-    def replay(self, rule: Rule, first_s: float | None = None) -> list[Replay]:
-        """Return what a rule does to each source in the part that tests."""
-        places = range(len(self.trace.streams))
-        return _each(partial(self._replay, rule, first_s), places, self.workers)
+    def replay(
+        self, rule: Rule, first_s: float | None = None, down_s: FloatArray | None = None
+    ) -> list[Replay]:
+        """Return what a rule does to each source in the part that tests.
 
-    def _replay(self, rule: Rule, first_s: float | None, place: int) -> Replay:
+        Parameters
+        ----------
+        first_s, down_s
+            As `models.simulator.replay_source`.
+        """
+        places = range(len(self.trace.streams))
+        return _each(partial(self._replay, rule, first_s, down_s), places, self.workers)
+
+    def _replay(
+        self, rule: Rule, first_s: float | None, down_s: FloatArray | None, place: int
+    ) -> Replay:
         stream, trace = self.trace.streams[place], self.trace
         return replay_source(
             stream.stamps_s,
@@ -214,6 +230,7 @@ class Bench:
             state=self.states[place].copy(),
             appear_s=stream.appear_s,
             known_per_s=None if self._known_per_s is None else self._known_per_s[place],
+            down_s=down_s,
         )
 
     def time(self, interval_s: float) -> Score:
@@ -221,7 +238,7 @@ class Bench:
         rule, start_s = Rule("fixed", knob=interval_s), self.trace.split_s
         scores = [
             self.sum_up("fixed", {"interval_s": interval_s}, self.replay(rule, start_s + phase_s))
-            for phase_s in interval_s * (np.arange(PHASES) + 1.0) / PHASES
+            for phase_s in interval_s * (np.arange(PHASES) + 0.5) / PHASES
         ]
         means: dict[str, Any] = {
             name: float(np.mean([getattr(score, name) for score in scores]))
@@ -230,30 +247,36 @@ class Bench:
         counts = {name: round(means[name]) for name in _COUNTS}
         return replace(scores[0], **{**means, **counts}, lag_vs_fixed=1.0, p95_vs_fixed=1.0)
 
-    def tune(self, contender: Contender, fixed: Score) -> Score:
-        """Return a policy's score at the polls of the timer.
+    def tune(
+        self, contender: Contender, fixed: Score, *, spend: Callable[[Score], float] = spend_polls
+    ) -> Score:
+        """Return a policy's score at the budget of the timer.
 
         Where the bounds of a policy keep it from the budget, it comes as near as it can:
         ``lag_vs_fixed`` compares with the timer of just as many polls.
+
+        Parameters
+        ----------
+        spend
+            What of a score must equal the timer's: the polls, or the traffic.
         """
         search = KnobSearch(contender, self._first_knob(contender, fixed))
-        best: tuple[float, Rule, list[Replay]] | None = None
+        best: tuple[float, Score] | None = None
         while (knob := search.next_knob()) is not None:
-            rule = replace(contender.rule, knob=knob)
-            replays = self.replay(rule)
-            excess = math.log(max(count_polls(replays), 1) / fixed.polls)
+            replays = self.replay(replace(contender.rule, knob=knob))
+            score = self.sum_up(contender.name, {"knob": knob}, replays)
+            excess = math.log(max(spend(score), 1e-9) / spend(fixed))
             search.learn(knob, excess)
             if best is None or abs(excess) < abs(best[0]):
-                best = excess, rule, replays
+                best = excess, score
         assert best is not None
-        score = self.sum_up(contender.name, {"knob": best[1].knob}, best[2])
-        return compare(score, fixed)
+        return compare(best[1], fixed)
 
     def _first_knob(self, contender: Contender, fixed: Score) -> float:
         if contender.rule.policy not in ("price", "plan"):
             return 1.0
         # In the fluid limit the density of polls is sqrt(rate / 2 price).
-        per_s = week_profiles(self.trace) / 3600.0
+        per_s = week_profiles(self.trace) / HOUR_S
         density_per_s = float(np.sqrt(per_s / 2.0).mean(axis=1).sum())
         return (density_per_s * self.trace.tested_s / fixed.polls) ** 2
 
@@ -272,11 +295,25 @@ class Bench:
 
 def train(trace: Trace, workers: int = 1) -> list[State]:
     """Return what the first part of a trace teaches of each source, as the nightly refit does."""
-    histories = [
-        History(stream.source, stream.stamps_s, trace.start_s, trace.split_s, stream.timezone)
-        for stream in trace.streams
-    ]
+    histories = [_history(trace, stream) for stream in trace.streams]
     return [fit.state for fit in fit_states(histories, threads=workers)]
+
+
+def _history(trace: Trace, stream: Stream) -> History:
+    """Return the past of a source as hourly polls would have seen it."""
+    if stream.appear_s is None:
+        return History(
+            stream.source, stream.stamps_s, trace.start_s, trace.split_s, stream.timezone
+        )
+    begin, end = np.searchsorted(stream.appear_s, [trace.start_s, trace.split_s])
+    since_s = np.floor(stream.appear_s[begin:end] / HOUR_S) * HOUR_S
+    return make_history(
+        stream.source,
+        stream.timezone,
+        polled_s=(trace.start_s, trace.split_s),
+        breaks_s=np.empty((0, 2)),
+        entries_s=np.column_stack((stream.stamps_s[begin:end], since_s, since_s + HOUR_S)),
+    )
 
 
 def _each(work: Callable[[Any], Any], items: Iterable[Any], workers: int) -> list[Any]:
@@ -450,6 +487,17 @@ def bound_by_foresight(bench: Bench, fixed: Score) -> Score:
         pages=bench.pages,
     )
     return compare(score, fixed)
+
+
+def look_at(replays: Sequence[Replay], since_s: float, until_s: float) -> tuple[int, float]:
+    """Return the polls of a stretch, and the mean lag of what appeared in it, seconds."""
+    polls, lags = 0, []
+    for replay in replays:
+        polls += int(((replay.polls_s >= since_s) & (replay.polls_s < until_s)).sum())
+        is_inside = (replay.appeared_s >= since_s) & (replay.appeared_s < until_s)
+        lags.append(replay.lags_s[is_inside])
+    together = np.concatenate(lags)
+    return polls, float(together.mean()) if len(together) else math.nan
 
 
 def draw_curve(bench: Bench, score: Score) -> list[tuple[int, float]]:

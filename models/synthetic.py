@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.intensity.state import FloatArray
+from models.traces import FloatArray, Stream, Trace
 
 PAPER_PER_YEAR = (115_560.0, 49_785.0, 16_464.0, 8_541.0, 3_437.0)
 """Articles a year of the five sources of the loading paper (table 1)."""
@@ -23,7 +23,7 @@ CELL_S = 300.0
 MONDAY_S = 1_735_516_800.0
 """Where the traces begin: Monday, 30 December 2024, 00:00 UTC."""
 
-DAY_S = 86_400.0
+HOUR_S, DAY_S, WEEK_S = 3600.0, 86_400.0, 604_800.0
 DAY_NOISE_SD, DAY_NOISE_MEMORY = 0.2, 0.5
 
 
@@ -134,3 +134,20 @@ def make_stamps(
         generation = generation[generation < end_s]
         stamps.append(generation)
     return np.asarray(MONDAY_S + np.sort(np.concatenate(stamps)), dtype=np.float64)
+
+
+def make_synthetic_trace(
+    kind: str, seed: int, *, n_sources: int = 50, n_weeks: int = 52, window: int = 30
+) -> Trace:
+    """Return a made-up set as a trace with its truth; the first half trains."""
+    split_s, end_s = MONDAY_S + n_weeks // 2 * WEEK_S, MONDAY_S + n_weeks * WEEK_S
+    streams = tuple(
+        Stream(
+            source.source,
+            source.stamps_s,
+            known_per_s=source.hourly_per_s(split_s),
+            known_burst=(source.branching, source.decay_s),
+        )
+        for source in make_set(kind, seed, n_sources, n_weeks)
+    )
+    return Trace(streams, MONDAY_S, split_s, end_s, window)

@@ -7,10 +7,16 @@ from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from models.errors import ConfigError
 from models.polling.fixed import spell_duration
+
+ROUND_S = (
+    1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200,
+    86_400, 172_800, 604_800,
+)  # fmt: skip
+"""Times people reckon in."""
 
 FORMS = (".png", ".svg", ".pdf")
 
@@ -57,10 +63,13 @@ def write_frontier(
         axes.loglog(polls, lags, color=colour, marker="o", markersize=3.5, label=name)
     axes.set_xlabel("polls a day of a source")
     axes.set_ylabel("mean publication lag")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    low, high = axes.get_ylim()
+    axes.set_yticks([each for each in ROUND_S if low <= each <= high])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: spell_duration(value)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
     axes.set_title(title)
     axes.grid(visible=True, which="both", alpha=0.25)
     axes.legend()

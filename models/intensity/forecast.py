@@ -9,7 +9,7 @@ import numpy as np
 
 from models.intensity.burst import excess_at
 from models.intensity.estimator import ESTIMATORS, fill_rates
-from models.intensity.phase import shape_phase
+from models.intensity.phase import shape_phase, trust_of
 from models.intensity.state import FORECAST_HOURS, FloatArray, State
 from models.intensity.weekly import overall_per_hour
 from models.week import next_hour, offset_at
@@ -81,7 +81,7 @@ class Forecast:
     def read_inputs(cls, inputs: dict[str, Any]) -> Forecast:
         """Return the forecast that :meth:`as_inputs` wrote."""
         lists = ("rates_per_s", "minute_counts", "second_counts")
-        values = {k: tuple(v) if k in lists else v for k, v in inputs.items()}
+        values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in inputs.items()}
         return cls(**values)
 
 
@@ -115,6 +115,7 @@ def make_forecast(
         fill_rates(ESTIMATORS[estimator], state, now_s, zone, rates)
         rates = np.clip(np.nan_to_num(rates), 0.0, limit)
     offset = offset_at(zone, now_s)
+    trust = trust_of(state)
     return Forecast(
         estimator=estimator,
         at_s=now_s,
@@ -124,9 +125,9 @@ def make_forecast(
         excess_per_s=excess_at(state, now_s),
         branching=float(state["branching"]),
         decay_s=float(state["decay_s"]),
-        minute_counts=tuple(state["minutes"].tolist()),
-        second_counts=tuple(state["seconds"].tolist()),
-        phase_trust=float(state["phase_trust"]),
+        minute_counts=tuple(state["minutes"].tolist()) if trust > 0.0 else (),
+        second_counts=tuple(state["seconds"].tolist()) if trust > 0.0 else (),
+        phase_trust=trust,
         offset_s=offset,
         lag_s=float(state["lag_s"]),
         note=note,

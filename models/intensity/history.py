@@ -13,6 +13,7 @@ import numpy as np
 
 from models.compiled import compiled
 from models.intensity.lag import LAG_LIMIT_S
+from models.intensity.stamps import GOLDEN
 from models.intensity.state import FloatArray
 from models.week import HOUR_S
 
@@ -187,4 +188,5 @@ def _spread(since: FloatArray, until: FloatArray) -> FloatArray:
     order = np.argsort(gap, kind="stable")
     place = np.empty(len(until))
     place[order] = np.arange(len(until)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(since + (until - since) * (place + 0.5) / sizes[gap], dtype=np.float64)
+    start = since * GOLDEN % 1.0
+    return np.asarray(since + (until - since) * (place + start) / sizes[gap], dtype=np.float64)

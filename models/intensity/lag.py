@@ -2,7 +2,9 @@
 
 A poll aimed at the full minute is wasted where entries appear two minutes after their
 stamp. An entry that is new although its stamp is older than the poll before proves a
-lag; one seen sooner than the estimate proves that it is too long.
+lag; one seen sooner than the estimate proves that it is too long. Where many entries are
+later still, stamps are no moments (some publishers cut them to the hour), and habits
+within the hour that they suggest are none.
 """
 
 from __future__ import annotations
@@ -16,6 +18,12 @@ LAG_LIMIT_S = 1800.0
 UP, DOWN = 0.2, 0.1
 """Part of the difference the estimate moves by, per proof."""
 
+SLACK_S = 60.0
+"""An entry this much later than the lag says was not where its stamp says."""
+
+LATE_MEMORY = 0.02
+"""Weight of one entry in the share of late ones."""
+
 
 @compiled
 def observe_lag(state: State, since_s: float, until_s: float, stamps: FloatArray) -> None:
@@ -27,6 +35,8 @@ def observe_lag(state: State, since_s: float, until_s: float, stamps: FloatArray
         The poll before, and this one.
     """
     for stamp in stamps:
+        late = 1.0 if stamp + state.lag_s + SLACK_S < since_s else 0.0
+        state.late_share += LATE_MEMORY * (late - state.late_share)
         proven_s = since_s - stamp
         if 0.0 < proven_s <= LAG_LIMIT_S:
             if proven_s > state.lag_s:

@@ -18,6 +18,9 @@ PRIOR = 3.0
 MEMORY = 5000.0
 """Entries after which older ones start to count for less."""
 
+MOST_LATE = 0.2
+"""Share of entries appearing later than stamp and lag say, at which habits count for nothing."""
+
 TRUSTS = (0.25, 0.5, 0.75, 1.0)
 """How far the habits may be trusted, beside not at all."""
 
@@ -54,10 +57,17 @@ def shape_phase(counts: FloatArray, trust: float, shape: FloatArray) -> None:
 
 
 @compiled
+def trust_of(state: State) -> float:
+    """Return how far habits may be trusted now: less where entries do not come when stamped."""
+    return float(state.phase_trust * max(1.0 - state.late_share / MOST_LATE, 0.0))
+
+
+@compiled
 def fill_phase(state: State, minutes: FloatArray, seconds: FloatArray) -> None:
     """Write the shapes within the hour (60) and the minute (6); both have mean 1."""
-    shape_phase(state.minutes, state.phase_trust, minutes)
-    shape_phase(state.seconds, state.phase_trust, seconds)
+    trust = trust_of(state)
+    shape_phase(state.minutes, trust, minutes)
+    shape_phase(state.seconds, trust, seconds)
 
 
 @compiled

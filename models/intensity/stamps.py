@@ -8,6 +8,10 @@ from models.compiled import compiled
 from models.intensity.lag import LAG_LIMIT_S
 from models.intensity.state import FloatArray
 
+GOLDEN = 0.6180339887498949
+"""Where the first of some spread stamps stands in its part of the gap: elsewhere in every
+gap, or polls on a beat would make a habit of one minute."""
+
 
 def clean_stamps(
     stamps: FloatArray, since_s: float, until_s: float, n_undated: int = 0
@@ -35,8 +39,9 @@ def clean_stamps(
 
     Examples
     --------
-    >>> clean_stamps(np.array([90.0, 5e9]), since_s=0.0, until_s=100.0, n_undated=1).tolist()
-    [25.0, 75.0, 90.0]
+    >>> stamps = clean_stamps(np.array([1090.0, 5e9]), 1000.0, 1100.0, n_undated=1)
+    >>> stamps.round(1).tolist()
+    [1001.7, 1051.7, 1090.0]
     """
     return settle_stamps(np.asarray(stamps, dtype=np.float64), since_s, until_s, n_undated)
 
@@ -51,7 +56,8 @@ def settle_stamps(stamps: FloatArray, since_s: float, until_s: float, n_undated:
             settled[n_told] = stamp
             n_told += 1
     n_spread = settled.shape[0] - n_told
+    start = since_s * GOLDEN % 1.0
     for place in range(n_spread):
-        settled[n_told + place] = since_s + (until_s - since_s) * (place + 0.5) / n_spread
+        settled[n_told + place] = since_s + (until_s - since_s) * (place + start) / n_spread
     settled.sort()
     return settled

@@ -34,6 +34,8 @@ SOURCE_STATE = np.dtype(
         ("phase_trust", "f8"),
         # Seconds between an entry's stamp and its appearance in the list.
         ("lag_s", "f8"),
+        # Share of entries that appeared even later than that, lately.
+        ("late_share", "f8"),
         # Exponential moving average of hourly counts.
         ("ema_per_hour", "f8"),
         ("ema_alpha", "f8"),
