@@ -6,8 +6,9 @@ started again: the worker after a crash, the server after an out-of-memory kill.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from pathlib import Path
 
 import psutil
 
-from models.errors import NewsbeatError, ServerError
+from models.errors import NewsbeatError, ServerError, WarehouseError
+from tasks.duck.lease import Holder, Lease, read_holder
 from tasks.postgres import EmbeddedPostgres, start_postgres
 from tasks.prefect_server import (
     PrefectServer,
@@ -27,6 +29,7 @@ from tasks.prefect_server import (
     is_healthy,
     logs_folder,
     stop_process,
+    without_prefect,
 )
 from tasks.settings import Settings
 
@@ -38,11 +41,49 @@ QUICK_DEATH_S = 20.0
 """A worker that dies sooner after its start did not come to work at all."""
 
 QUICK_DEATHS = 3
-"""Quick deaths in a row after which starting again is no use."""
+"""Quick deaths in a row after which starting again is no use, where it never came to work."""
+
+LONGEST_REST_S = 60.0
+"""What has worked before is started again for ever, at most this long after its last death."""
+
+HEALTH_S, HEALTH_TIMEOUT_S, UNWELL_LOOKS = 30.0, 10.0, 4
+"""How often Prefect's server is asked whether it is well, how long it may think about it,
+and how often in a row it may say nothing before it is started again."""
+
+HANDOVER_S = 30.0
+"""How long the worker of an `up` that was killed may take to end."""
+
+LOG_BYTES = 20 * 2**20
+"""A log that has grown larger is put aside; the one before it is forgotten."""
+
+UP_FILE = "up.lock"
+"""Locked by the `up` of a folder for as long as it lives."""
 
 
 KILLED_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 """Exit codes of a worker that did not end of itself: that says nothing of its next start."""
+
+
+class _Revival:
+    """When to start something again that dies: at once, then later and later."""
+
+    def __init__(self) -> None:
+        self.quick_deaths = 0
+        self._not_before = 0.0
+
+    def note_death(self, lived_s: float, is_own_fault: bool = True) -> None:
+        """Count a death; one from outside says nothing of the next start."""
+        if lived_s >= QUICK_DEATH_S:
+            self.quick_deaths = 0
+        elif is_own_fault:
+            self.quick_deaths += 1
+        rest_s = min(2.0**self.quick_deaths, LONGEST_REST_S) if self.quick_deaths else 0.0
+        self._not_before = time.monotonic() + rest_s
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it may be started now."""
+        return time.monotonic() >= self._not_before
 
 
 class Supervisor:
@@ -73,10 +114,15 @@ class Supervisor:
         self._prefect: PrefectServer | None = None
         self._worker: subprocess.Popen[bytes] | None = None
         self._worker_started = 0.0
+        self._worker_revival = _Revival()
+        self._was_ready = False
+        self._is_dead_worker_noted = False
         self._log_start = 0
-        self._quick_deaths = 0
-        self._note = settings.folder / "up.json"
-        self._is_noted = False
+        self._server_started = 0.0
+        self._server_revival = _Revival()
+        self._asked_at = 0.0
+        self._unwell = 0
+        self._lease: Lease | None = None
 
     @property
     def worker_pid(self) -> int | None:
@@ -98,15 +144,7 @@ class Supervisor:
         NewsbeatError
             If `up` runs in this folder already.
         """
-        other = running_supervisor(self.settings)
-        if other is not None:
-            raise NewsbeatError(
-                f"newsbeat is already up in {self.settings.home} (process {other});"
-                " stop it with `newsbeat down`"
-            )
-        self.settings.folder.mkdir(parents=True, exist_ok=True)
-        self._note.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
-        self._is_noted = True
+        self._lease = _take_lease(self.settings)
         api_url = configured_api_url(self.settings) if use_configured else ""
         if api_url:
             if not is_healthy(api_url):
@@ -123,18 +161,28 @@ class Supervisor:
             self._postgres = start_postgres(self.settings.folder / "postgres")
             database_url = self._postgres.database_url
         self._say("starting Prefect's server …")
-        self._prefect = PrefectServer(self.settings, database_url)
+        self._prefect = PrefectServer(self.settings, database_url, self._environ)
         self.server = self._prefect.start()
+        self._server_started = time.monotonic()
         return self.server
 
     def start_worker(self) -> None:
-        """Start the worker as a process of its own."""
+        """Start the worker as a process of its own.
+
+        Raises
+        ------
+        NewsbeatError
+            If another process writes to the warehouse, and goes on doing so.
+        """
         assert self.server is not None
+        self._await_handover()
         # -P: started in a home folder, whose `data` must not pass for our package.
         command = [sys.executable, "-P", "-m", "flows.cli", "worker"]
         command += ["--parent", str(os.getpid())]
+        # With a server of ours, what is said about another one must not confuse it.
+        given = self._environ if self._prefect is None else without_prefect(self._environ)
         environment = {
-            **self._environ,
+            **given,
             **client_environment(self.settings, self.server.api_url),
             "NEWSBEAT_HOME": str(self.settings.home),
             "NEWSBEAT_CLOCK": self.settings.clock.spell(),
@@ -151,6 +199,7 @@ class Supervisor:
                 process_group=0,
             )
         self._worker_started = time.monotonic()
+        self._is_dead_worker_noted = False
 
     @property
     def worker_log(self) -> Path:
@@ -171,8 +220,23 @@ class Supervisor:
     def _worker_lines(self) -> list[str]:
         """Return what the worker has said since its start."""
         with self.worker_log.open("rb") as log:
-            log.seek(self._log_start)
+            log.seek(self._log_start if self._log_start <= self.worker_log.stat().st_size else 0)
             return log.read().decode(errors="replace").splitlines()
+
+    def _await_handover(self) -> None:
+        """Wait until the worker of a killed `up` has let go of the warehouse."""
+        end = time.monotonic() + HANDOVER_S
+        said = False
+        while (holder := read_holder(self.settings.folder)) is not None:
+            if time.monotonic() > end:
+                raise NewsbeatError(
+                    f"{self.settings.folder}: {holder} holds the warehouse; end it first"
+                    f" (kill {holder.pid})"
+                )
+            if not said:
+                self._say(f"waiting for {holder} to let go of the warehouse …")
+            said = True
+            time.sleep(0.2)
 
     def watch(self) -> None:
         """Start again whatever has died. Call it every second or so.
@@ -180,29 +244,76 @@ class Supervisor:
         Raises
         ------
         ServerError
-            If the worker dies at every start; the message holds its last words.
+            If the worker dies at every start and never came to work; the message holds its
+            last words. What has worked before is started again for ever: a full disk is
+            emptied one day.
         """
-        if self._postgres is not None and not _lives(self._postgres.pid):
-            self._say("the database has died; starting it again …")
-            self._postgres.start()
-        if self._prefect is not None and self.server is not None and not _lives(self.server.pid):
-            self._say("Prefect's server has died; starting it again …")
-            self._prefect.stop()
-            self.server = self._prefect.start()
-        if self._worker is None or self._worker.poll() is None:
+        self._watch_server()
+        self._watch_worker()
+        self._trim_logs()
+
+    def _watch_server(self) -> None:
+        if self._prefect is None or self.server is None or not self._server_revival.is_time:
             return
-        lived_s = time.monotonic() - self._worker_started
-        if lived_s >= QUICK_DEATH_S:
-            self._quick_deaths = 0
-        elif self._worker.returncode not in KILLED_FROM_OUTSIDE:
-            self._quick_deaths += 1
-        if self._quick_deaths >= QUICK_DEATHS:
-            raise ServerError(
-                "newsbeat worker", _last_line(self.worker_log), f"See {self.worker_log}"
-            )
-        self.restarts += 1
-        self._say(f"the worker has died ({self._cause()}); starting it again …")
-        self.start_worker()
+        cause = self._find_server_trouble()
+        if cause is None:
+            return
+        self._say(f"{cause}; starting again …")
+        self._server_revival.note_death(time.monotonic() - self._server_started)
+        try:
+            if self._postgres is not None:
+                self._postgres.start()
+            if not self._is_server_well():
+                self.server = self._prefect.start()
+                self._server_started = time.monotonic()
+        except ServerError as error:
+            self._say(str(error))
+        self._unwell = 0
+
+    def _find_server_trouble(self) -> str | None:
+        """Return what of the server and its database has died, None where both live."""
+        if self._postgres is not None and not self._postgres.is_running():
+            return "the database has died"
+        if not _lives(self.server.pid if self.server else None):
+            return "Prefect's server has died"
+        if time.monotonic() - self._asked_at >= HEALTH_S:
+            self._asked_at = time.monotonic()
+            self._unwell = 0 if self._is_server_well() else self._unwell + 1
+        if self._unwell >= UNWELL_LOOKS:
+            return "Prefect's server lives, but has answered nothing for a while"
+        return None
+
+    def _is_server_well(self) -> bool:
+        if self.server is None or not _lives(self.server.pid):
+            return False
+        return is_healthy(self.server.api_url, HEALTH_TIMEOUT_S)
+
+    def _watch_worker(self) -> None:
+        if self._worker is None:
+            return
+        code = self._worker.poll()
+        if code is None:
+            self._was_ready = self._was_ready or self.is_worker_ready
+            return
+        if not self._is_dead_worker_noted:
+            lived_s = time.monotonic() - self._worker_started
+            self._worker_revival.note_death(lived_s, code not in KILLED_FROM_OUTSIDE)
+            self._is_dead_worker_noted = True
+            if not self._was_ready and self._worker_revival.quick_deaths >= QUICK_DEATHS:
+                words = _last_line(self.worker_log)
+                raise ServerError("newsbeat worker", words, f"See {self.worker_log}")
+            self._say(f"the worker has died ({self._cause()}); starting it again …")
+        if self._worker_revival.is_time:
+            self.restarts += 1
+            self.start_worker()
+
+    def _trim_logs(self) -> None:
+        """Put large logs aside. They are written at their end, so they may be cut under way."""
+        for log in logs_folder(self.settings).glob("*.log"):
+            with contextlib.suppress(OSError):
+                if log.stat().st_size > LOG_BYTES:
+                    shutil.copyfile(log, log.with_suffix(".log.1"))
+                    os.truncate(log, 0)
 
     def _cause(self) -> str:
         assert self._worker is not None
@@ -222,20 +333,31 @@ class Supervisor:
             self._prefect.stop()
         if self._postgres is not None:
             self._postgres.stop()
-        if self._is_noted:
-            self._note.unlink(missing_ok=True)
+        if self._lease is not None:
+            self._lease.release()
+
+
+def _take_lease(settings: Settings) -> Lease:
+    """Become the one `up` of this folder, until the end of the process."""
+    settings.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return Lease(settings.folder, "newsbeat up", UP_FILE)
+    except WarehouseError as error:
+        raise NewsbeatError(
+            f"newsbeat is already up in {settings.home} (process {running_supervisor(settings)});"
+            " stop it with `newsbeat down`"
+        ) from error
 
 
 def running_supervisor(settings: Settings) -> int | None:
     """Return the process id of the `newsbeat up` of this folder, None where none runs."""
-    try:
-        note = json.loads((settings.folder / "up.json").read_text(encoding="utf-8"))
-        pid = int(note["pid"])
-        command = psutil.Process(pid).cmdline()
-    except (OSError, ValueError, KeyError, psutil.Error):
-        return None
-    is_ours = any("newsbeat" in part or "flows.cli" in part for part in command)
-    return pid if is_ours and pid != os.getpid() else None
+    end = time.monotonic() + 1.0
+    while (holder := read_holder(settings.folder, UP_FILE)) is not None:
+        if holder.pid or time.monotonic() > end:
+            return holder.pid
+        # It has the lock and is about to write who it is.
+        time.sleep(0.05)
+    return None
 
 
 def stop_everything(settings: Settings, say: Callable[[str], None]) -> bool:
@@ -246,19 +368,30 @@ def stop_everything(settings: Settings, say: Callable[[str], None]) -> bool:
     bool
         Whether anything ran.
     """
-    pid = running_supervisor(settings)
-    if pid is not None:
+    ran = False
+    if pid := running_supervisor(settings):
         say(f"stopping newsbeat (process {pid}) …")
         stop_process(pid, patience_s=60)
-        return True
-    left = PrefectServer(settings, "")
-    ran = left.stop()
-    postgres_folder = settings.folder / "postgres"
-    if (postgres_folder / "postmaster.pid").exists():
-        start_postgres(postgres_folder).stop()
         ran = True
-    (settings.folder / "up.json").unlink(missing_ok=True)
+    if (holder := read_holder(settings.folder)) and _is_orphan(holder):
+        say(f"stopping a worker that was left behind (process {holder.pid}) …")
+        stop_process(holder.pid, patience_s=HANDOVER_S)
+        ran = True
+    ran = PrefectServer(settings, "").stop() or ran
+    with contextlib.suppress(ServerError):
+        postgres = EmbeddedPostgres(settings.folder / "postgres")
+        ran = postgres.is_running() or ran
+        postgres.stop()
     return ran
+
+
+def _is_orphan(holder: Holder) -> bool:
+    """Return whether the writer is a worker whose `up` is gone."""
+    try:
+        words = psutil.Process(holder.pid).cmdline()
+        return not psutil.pid_exists(int(words[words.index("--parent") + 1]))
+    except (psutil.Error, ValueError, IndexError):
+        return False
 
 
 def _lives(pid: int | None) -> bool:

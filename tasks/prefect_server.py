@@ -117,26 +117,30 @@ class PrefectServer:
         Where it listens and keeps its files.
     database_url
         Its PostgreSQL.
+    environ
+        Environment it starts from. Prefect's own variables in it are left out: they are
+        about another server, and a wrong one would keep this one from starting.
     """
 
-    def __init__(self, settings: Settings, database_url: str) -> None:
+    def __init__(
+        self, settings: Settings, database_url: str, environ: Mapping[str, str] = os.environ
+    ) -> None:
         self.settings = settings
         self.database_url = database_url
+        self._environ = environ
         self.log = settings.folder / "logs" / "prefect-server.log"
         self._state_file = settings.folder / "prefect" / "server.json"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> RunningServer:
-        """Start the server, or take over the one a killed supervisor left behind.
+        """Start the server; one that a killed supervisor left behind is ended first.
 
         Raises
         ------
         ServerError
             If its port is taken by something else, or it does not answer in time.
         """
-        left_behind = self._find_left_behind()
-        if left_behind:
-            return left_behind
+        self.stop()
         host, port = self.settings.prefect.host, self.settings.prefect.port
         self._refuse_taken_port()
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -147,17 +151,19 @@ class PrefectServer:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 command,
-                env={**os.environ, **server_environment(self.settings, self.database_url)},
+                env={
+                    **without_prefect(self._environ),
+                    **server_environment(self.settings, self.database_url),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 process_group=0,
             )
         server = RunningServer(f"http://{host}:{port}/api", self._process.pid)
+        # Before it answers: who is killed while it starts must leave a trace of it.
+        self._state_file.write_text(json.dumps({"pid": server.pid}), encoding="utf-8")
         self._wait(server)
-        self._state_file.write_text(
-            json.dumps({"pid": server.pid, "api_url": server.api_url}), encoding="utf-8"
-        )
         return server
 
     def stop(self) -> bool:
@@ -210,19 +216,19 @@ class PrefectServer:
                 "Choose another with prefect.port in newsbeat.toml or NEWSBEAT_PREFECT_PORT",
             )
 
-    def _find_left_behind(self) -> RunningServer | None:
-        pid = self._left_behind_pid()
-        host, port = self.settings.prefect.host, self.settings.prefect.port
-        api_url = f"http://{host}:{port}/api"
-        return RunningServer(api_url, pid) if pid is not None and is_healthy(api_url) else None
-
     def _left_behind_pid(self) -> int | None:
         try:
             pid = int(json.loads(self._state_file.read_text(encoding="utf-8"))["pid"])
-            command = psutil.Process(pid).cmdline()
-        except (OSError, ValueError, KeyError, psutil.Error):
+            # The number may be another program's by now, or another home's server.
+            home = psutil.Process(pid).environ().get("PREFECT_HOME")
+        except (OSError, ValueError, KeyError, TypeError, psutil.Error):
             return None
-        return pid if "prefect.server.api.server:create_app" in command else None
+        return pid if home == quiet_environment(self.settings)["PREFECT_HOME"] else None
+
+
+def without_prefect(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without Prefect's variables."""
+    return {name: value for name, value in environ.items() if not name.startswith("PREFECT_")}
 
 
 def is_healthy(api_url: str, timeout_s: float = 2.0) -> bool:

@@ -56,6 +56,8 @@ class Lease:
         The warehouse's folder.
     holder
         What takes the lease, for messages.
+    file
+        Name of the lock file; other things than the writer may be only one in a folder.
 
     Raises
     ------
@@ -63,13 +65,13 @@ class Lease:
         If another process holds it; names that process.
     """
 
-    def __init__(self, folder: Path, holder: str) -> None:
-        self.path = folder / LEASE_FILE
+    def __init__(self, folder: Path, holder: str, file: str = LEASE_FILE) -> None:
+        self.path = folder / file
         self._descriptor: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         if not _lock(self._descriptor, TRIES):
             os.close(self._descriptor)
             self._descriptor = None
-            raise _held_error(folder)
+            raise _held_error(self.path)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         about = Holder(holder, os.getpid(), socket.gethostname(), since)
         os.ftruncate(self._descriptor, 0)
@@ -90,9 +92,9 @@ class Lease:
             self._descriptor = None
 
 
-def read_holder(folder: Path) -> Holder | None:
+def read_holder(folder: Path, file: str = LEASE_FILE) -> Holder | None:
     """Return who holds the lease of the warehouse in `folder`, None when nobody does."""
-    path = folder / LEASE_FILE
+    path = folder / file
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -127,10 +129,10 @@ def _read_text(path: Path) -> Holder:
         return Holder("another process", 0, "this machine", "just now")
 
 
-def _held_error(folder: Path) -> WarehouseError:
-    holder = _read_text(folder / LEASE_FILE)
+def _held_error(path: Path) -> WarehouseError:
+    holder = _read_text(path)
     return WarehouseError(
-        str(folder),
+        str(path.parent),
         f"the warehouse has one writer at a time, and {holder} is it",
         f"Stop it first (kill {holder.pid}), or let it do the work: `newsbeat status` and "
         "`newsbeat sql` read beside it",

@@ -20,6 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli import main
+from flows.supervisor import running_supervisor
 from tasks.catalogue import read_catalogue
 from tasks.clock import Clock
 from tasks.prefect_server import find_free_port
@@ -412,7 +413,7 @@ def test_up_says_whose_port_it_is_and_leaves_nothing_running(
     sentence = said(run_apart(folder, "up"))
     assert f"127.0.0.1:{home.served.port}: the port is taken by another program" in sentence
     assert "prefect.port" in sentence
-    assert not (settings.folder / "up.json").exists()
+    assert running_supervisor(settings) is None
     assert not (settings.folder / "postgres" / "postmaster.pid").exists()
 
 

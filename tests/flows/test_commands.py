@@ -25,6 +25,7 @@ from flows.commands.asking import ask
 from flows.commands.reporting import StatusReport
 from flows.commands.running import Stopped, stopping_afterwards, stopping_on_signals
 from flows.commands.screen import Column, Screen, fit_table, spell_command
+from flows.supervisor import running_supervisor
 from models.records import SourceStatus
 from tasks.catalogue import read_catalogue
 from tasks.clock import Clock
@@ -374,7 +375,7 @@ def test_up_collects_is_asked_meanwhile_and_is_stopped_by_down(
     assert "/deployments" in said
     assert "1 source, all well" in said
     assert said.endswith("stopped; everything collected is in the warehouse\n")
-    assert not (home / "data" / "warehouse" / "up.json").exists()
+    assert running_supervisor(read_settings(home)) is None
 
 
 def wait_for_articles(home: Path, wanted: int, patience_s: float = 120.0) -> None:

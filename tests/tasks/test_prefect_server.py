@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from models.errors import ServerError
@@ -28,6 +27,7 @@ from tasks.prefect_server import (
     read_runs,
     server_environment,
     stop_process,
+    without_prefect,
 )
 from tasks.settings import PrefectSettings, Settings
 
@@ -107,24 +107,27 @@ def test_a_server_that_cannot_start_says_where_to_look(own: Settings) -> None:
     assert is_port_free("127.0.0.1", own.prefect.port)
 
 
-@pytest.mark.server
-def test_a_server_that_a_killed_supervisor_left_is_taken_over(
-    prefect_server: str, tmp_path: Path
-) -> None:
-    port = int(prefect_server.removesuffix("/api").rpartition(":")[2])
-    pid = next(
-        each.pid
-        for each in psutil.process_iter(["cmdline"])
-        if {"prefect.server.api.server:create_app", str(port)} <= set(each.info["cmdline"] or [])
-    )
-    settings = Settings(tmp_path, prefect=PrefectSettings(port=port))
-    note = settings.folder / "prefect" / "server.json"
+def test_a_server_that_a_killed_supervisor_left_is_ended_but_no_other(own: Settings) -> None:
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    homes = [str(own.folder / "prefect"), str(own.folder / "another")]
+    left, other = (subprocess.Popen(sleep, env={"PREFECT_HOME": home}) for home in homes)
+    note = own.folder / "prefect" / "server.json"
     note.parent.mkdir(parents=True)
-    note.write_text(json.dumps({"pid": pid, "api_url": prefect_server}))
-    found = PrefectServer(settings, "").start()
-    assert (found.api_url, found.pid) == (prefect_server, pid)
-    assert found.ui_url == prefect_server.removesuffix("/api")
-    assert is_healthy(prefect_server)
+    try:
+        for process, is_ours in ((other, False), (left, True)):
+            note.write_text(json.dumps({"pid": process.pid}))
+            assert PrefectServer(own, "").stop() == is_ours
+        assert left.poll() is not None
+        assert other.poll() is None
+    finally:
+        for process in (left, other):
+            process.kill()
+            process.wait()
+
+
+def test_variables_about_another_server_do_not_reach_ours() -> None:
+    environ = {"PREFECT_LOGGING_LEVEL": "nonsense", "PREFECT_PROFILE": "work", "PATH": "/bin"}
+    assert without_prefect(environ) == {"PATH": "/bin"}
 
 
 def test_a_note_of_a_process_that_is_something_else_by_now_is_not_believed(own: Settings) -> None:
