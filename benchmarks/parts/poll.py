@@ -26,10 +26,11 @@ TARGET_S = 0.150
 """A poll's share of worker, server and database together, extraction apart."""
 
 
-def measure(seconds: float = 180.0, policy: str = "fixed") -> dict[str, Any]:
-    """Poll every source once to begin with, then measure for `seconds`."""
+def measure(policy: str = "fixed") -> dict[str, Any]:
+    """Poll every source once to begin with, then measure for as long as all take once more."""
+    seconds = INTERVAL_S / SPEED
     text = f"\n[worker]\nartifact_s = {ARTIFACT_S}\n"
-    warm_up_s = INTERVAL_S / SPEED * 1.1
+    warm_up_s = seconds * 1.1
     hours = (warm_up_s + seconds + 120.0) * SPEED / 3600.0
     with living(
         N_SOURCES, PollRules(policy=policy, interval_s=INTERVAL_S), SPEED, hours, text
