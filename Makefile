@@ -1,10 +1,10 @@
 # Every target does its own set-up: all it needs is make and Python 3.11 or newer.
 #
-#   make demo ARGS="--minutes 1"     make test MARKERS= JOBS=2     make demo PYTHON=/usr/bin/python3.12
+#   make demo ARGS="--minutes 1"     make test MARKERS= JOBS=0     make demo PYTHON=/usr/bin/python3.12
 
 VENV    ?= .venv
 ARGS    ?=
-JOBS    ?= 0
+JOBS    ?= logical
 MARKERS ?= not slow
 
 BIN := $(VENV)/bin
@@ -42,7 +42,7 @@ demo: $(VENV)/.installed
 	$(BIN)/newsbeat demo $(ARGS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/pytest -n $(JOBS) -m "$(MARKERS)" $(ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "$(MARKERS)" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -143,6 +143,13 @@ def make_site() -> StartSite:
     return start_site
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run side by side, all that need the server share one process and one server."""
+    for item in items:
+        if item.get_closest_marker("server"):
+            item.add_marker(pytest.mark.xdist_group("server"))
+
+
 @pytest.fixture(scope="session")
 def new_name() -> Callable[[str], str]:
     """Makes names no other test has: the tests share one server, and it forgets nothing."""

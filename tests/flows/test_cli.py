@@ -425,15 +425,11 @@ def test_a_server_of_your_own_that_is_away_is_named(run: Run, home: Home) -> Non
 
 
 @pytest.mark.server
-def test_deploy_shows_progress_and_is_quick_to_say_that_nothing_changed(
-    prefect_server: str, home: Home
-) -> None:
-    first = run_apart(home.folder, "deploy", NEWSBEAT_PREFECT_API_URL=prefect_server)
-    assert first.exit_code == 0, first.output
-    assert "2/2 lantern" in first.output
-    assert "2 deployments made or renewed" in first.output
-    again = run_apart(home.folder, "deploy", NEWSBEAT_PREFECT_API_URL=prefect_server)
-    assert "0 deployments made or renewed, 2 as they were" in again.output
+def test_deploy_shows_progress_and_what_it_did(prefect_server: str, home: Home) -> None:
+    result = run_apart(home.folder, "deploy", NEWSBEAT_PREFECT_API_URL=prefect_server)
+    assert result.exit_code == 0, result.output
+    assert "2/2 lantern" in result.output
+    assert "2 deployments made or renewed, 0 as they were" in result.output
 
 
 @pytest.mark.server
@@ -454,8 +450,6 @@ def test_the_worker_works_and_stops_cleanly_when_it_is_told_to(
         try:
             lines = iter(worker.stdout.readline, "")
             assert any(line.startswith("worker ready: 2 sources") for line in lines)
-            second = run_apart(home.folder, "worker", NEWSBEAT_PREFECT_API_URL=prefect_server)
-            assert f"newsbeat worker (pid {worker.pid} on " in said(second)
             poll = run_apart(home.folder, "poll", "harbour")
             assert f"newsbeat worker (pid {worker.pid} on " in said(poll)
         finally:

@@ -25,7 +25,8 @@ from tasks.warehouse_reader import open_reader
 REAL = Path(__file__).parents[2].parent / "shared" / "data"
 SEED = 20_250_304
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+# One after the other: each wants the machine for itself.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.xdist_group("demo")]
 
 
 @pytest.fixture

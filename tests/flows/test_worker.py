@@ -202,6 +202,7 @@ async def test_a_pause_is_honoured_and_a_resumed_source_polled_at_once(open_desk
         await desk.orchestrator.set_paused(desk.source, True)
         await desk.until(lambda: desk.schedule().state == "paused", seconds=3)
         assert desk.schedule().reason == "paused in Prefect"
+        await desk.until(lambda: not desk.worker.running)
         before = desk.n_polls()
         await asyncio.sleep(1.5)
         assert desk.n_polls() == before
