@@ -22,8 +22,8 @@ from tasks.warehouse import Warehouse
 TABLES = {
     "sources", "schedule", "polls", "entries", "entry_heads", "entry_changes", "articles",
     "article_heads", "article_versions", "pending_articles", "pages", "intensity_models",
-    "budget", "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits", "notices",
-    "schema_migrations",
+    "budget", "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits",
+    "notices", "schema_migrations",
 }  # fmt: skip
 VIEWS = {
     "lag_by_source_day", "traffic_by_source_day", "source_health", "forecast_vs_actual",
