@@ -332,8 +332,7 @@ class Warehouse:
 
     def read_intensity_models(self) -> list[FittedModel]:
         """Return the last fitted model of every source that has one."""
-        with self._using() as connection:
-            return fitted.read_models(connection)
+        return fitted.read_models(self.query)
 
     def write_forecasts(
         self, forecasts: Sequence[HourlyForecast], keep_from: datetime | None = None

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
 import duckdb
+import numpy as np
 
 from models.errors import WarehouseError
-from models.records import BudgetReport, SourceStatus
-from tasks.duck import status
+from models.intensity.history import History
+from models.intensity.state import FloatArray
+from models.records import BudgetReport, FittedModel, SourceStatus
+from tasks.duck import fitted, histories, status
 from tasks.duck.database import connect, explained, find_failure, literal, load_quack
 from tasks.duck.endpoint import READ_ONLY_MACRO, Endpoint, read_endpoint
 from tasks.duck.lease import Holder, read_holder
@@ -87,14 +92,30 @@ class WarehouseReader:
             If the statement does more than read, or DuckDB cannot make sense of it, or
             the writer stopped meanwhile.
         """
+        with self._answering(sql) as answer:
+            columns = tuple(str(column[0]) for column in answer.description or [])
+            return Table(columns, tuple(utc_row(row) for row in answer.fetchall()))
+
+    def query_numbers(self, sql: str) -> dict[str, FloatArray]:
+        """Return the columns of the answer to a reading statement, numbers without NULL all.
+
+        Raises
+        ------
+        WarehouseError
+            As :meth:`query`.
+        """
+        with self._answering(sql) as answer:
+            columns = answer.fetchnumpy()
+            return {name: np.asarray(column) for name, column in columns.items()}
+
+    @contextmanager
+    def _answering(self, sql: str) -> Iterator[duckdb.DuckDBPyConnection]:
         self._refuse_writing(sql)
         try:
             if self.endpoint is None:
-                answer = self._connection.execute(sql)
+                yield self._connection.execute(sql)
             else:
-                answer = self._connection.execute(_remote(self.endpoint, sql))
-            columns = tuple(str(column[0]) for column in answer.description or [])
-            return Table(columns, tuple(utc_row(row) for row in answer.fetchall()))
+                yield self._connection.execute(_remote(self.endpoint, sql))
         except duckdb.Error as error:
             raise self._explained(error) from error
         except RuntimeError as error:
@@ -111,6 +132,24 @@ class WarehouseReader:
         """Return how the budget stands; None before a worker has reckoned it."""
         rows = self.query("FROM budget ORDER BY reckoned_at DESC LIMIT 1").rows
         return BudgetReport(*rows[0]) if rows else None
+
+    def read_intensity_models(self) -> list[FittedModel]:
+        """Return the last fitted model of every source that has one."""
+        return fitted.read_models(lambda sql: self.query(sql).rows)
+
+    def read_histories(
+        self, sources: Sequence[tuple[str, str]], since: datetime, until: datetime
+    ) -> list[History]:
+        """Return the history of each source that was polled, in the order asked for.
+
+        Parameters
+        ----------
+        sources
+            Names and IANA zones.
+        since, until
+            Polls before and after do not count, nor do their entries.
+        """
+        return histories.read_histories(self.query_numbers, sources, since, until)
 
     def close(self) -> None:
         """Let go of the file, or of the writer."""

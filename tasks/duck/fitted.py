@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from models.records import FittedModel, HourlyForecast
-from tasks.duck.rows import CHUNK, insert_rows, marks, storable, utc_row
+from tasks.duck.rows import CHUNK, Row, insert_rows, marks, storable
 
 
 def write_models(
@@ -36,13 +36,19 @@ def _model_row(model: FittedModel) -> tuple[Any, ...]:
     )
 
 
-def read_models(connection: duckdb.DuckDBPyConnection) -> list[FittedModel]:
-    """Return the model of every source that has one with a state, by source."""
-    rows = connection.execute(
+def read_models(query: Callable[[str], Sequence[Row]]) -> list[FittedModel]:
+    """Return the model of every source that has one with a state, by source.
+
+    Parameters
+    ----------
+    query
+        Runs an SQL text and returns its rows, times in UTC.
+    """
+    rows = query(
         "SELECT source, fitted_at, kind, policy, state, score, note, parameters "
         "FROM intensity_models WHERE state IS NOT NULL ORDER BY source"
-    ).fetchall()
-    return [_model(*utc_row(row)) for row in rows]
+    )
+    return [_model(*row) for row in rows]
 
 
 def _model(
