@@ -77,7 +77,8 @@ def _compare(name: str, bench: Bench, interval_s: float) -> list[Figure]:
 def _told(where: str, score: Score, fixed: Score) -> Figure:
     note = (
         f"{score.polls / fixed.polls:.2f} of the polls,"
-        f" median {score.median_lag_s / fixed.median_lag_s:.2f}, p95 {score.p95_vs_fixed:.2f}, mean over sources"
+        f" median {score.median_lag_s / fixed.median_lag_s:.2f}, p95 {score.p95_vs_fixed:.2f},"
+        " mean over sources"
         f" {score.source_mean_lag_s / fixed.source_mean_lag_s:.2f}, lost {score.lost}"
     )
     return Figure(f"{where}: {score.policy}", score.lag_vs_fixed, note=note)
