@@ -29,7 +29,7 @@ from models.scores import (
     compare_policies,
     score_estimators,
 )
-from models.week import HOURS_PER_WEEK, zone_table
+from models.week import HOUR_S, HOURS_PER_WEEK, zone_table
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -72,15 +72,16 @@ class Refitted:
     ----------
     n_entries
         Entries of its history.
-    actual, expected
-        Entries of its last held-out hours (``nan`` where unwatched), and what had been
-        expected of them an hour ahead; empty for a young source.
+    shown_from, actual, expected
+        Its last held-out hours: where they begin, their entries (``nan`` where unwatched),
+        and what had been expected of them an hour ahead. None and empty for a young source.
     """
 
     model: FittedModel
     forecast: HourlyForecast
     choice: Choice
     n_entries: int
+    shown_from: datetime | None
     actual: FloatArray = field(repr=False)
     expected: FloatArray = field(repr=False)
 
@@ -258,8 +259,10 @@ def _rounded(values: dict[str, Any]) -> dict[str, Any]:
     return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
 
 
-def _last_week(fit: FittedState, estimator: str) -> tuple[FloatArray, FloatArray]:
-    if fit.held_out is None:
-        return np.empty(0), np.empty(0)
-    last = slice(-HOURS_PER_WEEK, None)
-    return fit.held_out.counts[last], fit.held_out.forecasts[last, ESTIMATORS[estimator]]
+def _last_week(fit: FittedState, estimator: str) -> tuple[datetime | None, FloatArray, FloatArray]:
+    held = fit.held_out
+    if held is None:
+        return None, np.empty(0), np.empty(0)
+    begin = max(len(held.counts) - HOURS_PER_WEEK, 0)
+    from_at = datetime.fromtimestamp(held.start_s + begin * HOUR_S, UTC)
+    return from_at, held.counts[begin:], held.forecasts[begin:, ESTIMATORS[estimator]]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from models.errors import ConfigError
+from models.intensity.state import FloatArray
 from models.polling.fixed import spell_duration
 
 ROUND_S = (
@@ -75,3 +81,66 @@ def write_frontier(
     axes.legend()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=150)
+
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePicture:
+    """What a picture shows of one source.
+
+    Attributes
+    ----------
+    title
+        What stands above it.
+    from_at
+        Start of the hours shown.
+    actual, expected
+        Entries of successive hours, and what was expected of them; ``nan`` leaves a hole.
+    week
+        Expected entries of each hour of the week in its own zone, 168 of them.
+    """
+
+    title: str
+    from_at: datetime
+    actual: FloatArray = field(repr=False)
+    expected: FloatArray = field(repr=False)
+    week: FloatArray = field(repr=False)
+
+
+def draw_forecasts(sources: Sequence[SourcePicture]) -> bytes:
+    """Return a PNG: for each source the forecast against what came, and its usual week."""
+    figure = Figure(figsize=(13.0, 2.3 * len(sources) + 0.3), layout="constrained")
+    FigureCanvasAgg(figure)
+    rows = figure.subplots(len(sources), 2, squeeze=False, width_ratios=(3, 2))
+    for (left, right), source in zip(rows, sources, strict=True):
+        _draw_hours(left, source)
+        _draw_week(right, source)
+    rows[0, 0].legend(loc="upper right", fontsize=8)
+    rows[0, 1].set_title("expected entries of an hour, in the source's zone", fontsize=9)
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=90)
+    return image.getvalue()
+
+
+def _draw_hours(axes: Axes, source: SourcePicture) -> None:
+    hours = [source.from_at + timedelta(hours=n) for n in range(len(source.actual))]
+    places = np.arange(len(hours))
+    midnights = [place for place in places if hours[place].hour == 0]
+    axes.fill_between(places, np.nan_to_num(source.actual), step="post", alpha=0.35, label="came")
+    axes.plot(places, source.expected, color="C3", lw=1.2, drawstyle="steps-post", label="expected")
+    axes.set_title(source.title, fontsize=9, loc="left")
+    axes.set_ylabel("entries an hour", fontsize=8)
+    axes.set_xticks(midnights, [f"{hours[place]:%a %d %b}" for place in midnights])
+    axes.tick_params(labelsize=8)
+    axes.margins(x=0)
+    axes.set_ylim(bottom=0)
+
+
+def _draw_week(axes: Axes, source: SourcePicture) -> None:
+    image = axes.imshow(source.week.reshape(7, 24), aspect="auto", cmap="YlOrRd", vmin=0.0)
+    axes.set_yticks(range(7), WEEKDAYS, fontsize=8)
+    axes.set_xticks(range(0, 24, 3), [f"{hour}:00" for hour in range(0, 24, 3)], fontsize=8)
+    bar = axes.figure.colorbar(image, ax=axes, pad=0.01)
+    bar.ax.tick_params(labelsize=8)

@@ -203,6 +203,29 @@ class BudgetSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RefitSettings:
+    """``[refit]``: the nightly refit of every source's forecast.
+
+    Attributes
+    ----------
+    at
+        When it runs, ``HH:MM`` in UTC; empty leaves it to `newsbeat refit`.
+    weeks
+        Weeks of history it learns from.
+    threads
+        Threads that fit, in a process that gives way to the polls.
+    dask
+        Fit on Dask instead: the address of a scheduler (``tcp://host:8786``), or ``local``
+        for a cluster on this machine. Needs the extra ``newsbeat[dask]``.
+    """
+
+    at: str = "03:10"
+    weeks: int = 26
+    threads: int = 2
+    dask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, and the folder they belong to.
 
@@ -223,6 +246,7 @@ class Settings:
     prefect: PrefectSettings = field(default_factory=PrefectSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+    refit: RefitSettings = field(default_factory=RefitSettings)
     clock: Clock = field(default_factory=Clock)
 
     @property
@@ -260,6 +284,7 @@ _SECTIONS: dict[str, type[Any]] = {
     "prefect": PrefectSettings,
     "worker": WorkerSettings,
     "budget": BudgetSettings,
+    "refit": RefitSettings,
 }
 
 
