@@ -37,6 +37,7 @@ from models.reconciliation import cycle_of
 from models.records import PollResult, Source
 from tasks.catalogue import Catalogue, catalogue_stamp, read_catalogue
 from tasks.disk import find_shortage
+from tasks.memory import limit_memory
 from tasks.orchestrator import SERVER_TROUBLE, Orchestrator
 from tasks.settings import Settings
 
@@ -119,8 +120,8 @@ class Worker:
         Raises
         ------
         WarehouseError
-            If the database was given up after a write that failed half way: only a new
-            process can open it again.
+            If the database was given up after a write that failed half way, or a query goes
+            on for ever: only a new process helps.
         """
         worker = self.settings.worker
         try:
@@ -128,6 +129,7 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._dispatch())
                 group.create_task(self._end_with_the_warehouse())
+                group.create_task(self._end_with_a_query())
                 group.create_task(self._every(DISK_S, self._look_at_disk))
                 group.create_task(self._every(CATALOGUE_S, self._reread_catalogue))
                 group.create_task(self._every(worker.query_s, self._ask_for_due_runs))
@@ -197,6 +199,23 @@ class Worker:
         raise self.collector.trouble or WarehouseError(
             str(self.settings.database), "DuckDB gave the database up", "Start newsbeat again"
         )
+
+    async def _end_with_a_query(self) -> None:
+        """End the work, in order, when a live query has run for too long.
+
+        DuckDB offers no way to end it, and it would not end with its client: it would take
+        processor and memory from the polls until the worker ends.
+        """
+        limit_s = self.settings.warehouse.query_limit_s
+        while True:
+            await asyncio.sleep(QUERIES_S)
+            taken_s, query = await self.collector.write(self.collector.warehouse.longest_query)
+            if taken_s > limit_s:
+                raise WarehouseError(
+                    str(self.settings.database),
+                    f"a query has run for more than {limit_s:g} s: {one_line(query)[:200]}",
+                    "The worker is started again to end it; warehouse.query_limit_s allows more",
+                )
 
     async def _look_at_disk(self) -> None:
         self._shortage = await asyncio.to_thread(find_shortage, self.settings)
@@ -342,6 +361,7 @@ PUBLISH_S = 5.0
 RETENTION_S = 3600.0
 
 WAREHOUSE_S = 1.0
+QUERIES_S = 10.0
 DISK_S = 5.0
 CATALOGUE_S = 10.0
 
@@ -389,5 +409,6 @@ async def run_worker(
         await collector.write(collector.warehouse.serve)
         worker = Worker(settings, collector, orchestrator)
         await worker.prepare(on_deployed)
+        limit_memory(settings)
         on_ready(worker)
         await worker.run()

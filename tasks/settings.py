@@ -115,6 +115,9 @@ class WarehouseSettings:
         Loopback port of the live SQL endpoint; 0 takes a free one.
     min_free_mb
         Room that is left free on the disk, in MiB: with less, no poll is started.
+    query_limit_s
+        A live query that takes longer is ended, and the worker started again for it: it
+        would go on after whoever asked had left.
     """
 
     folder: str = "data/warehouse"
@@ -123,6 +126,7 @@ class WarehouseSettings:
     threads: int = 2
     warc_days: int = 90
     min_free_mb: float = 200.0
+    query_limit_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True)

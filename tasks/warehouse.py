@@ -35,7 +35,13 @@ from models.records import (
 )
 from tasks.duck import fitted, observations, polls, schedules, status
 from tasks.duck.database import connect, explained
-from tasks.duck.endpoint import ENDPOINT_FILE, Endpoint, serve_endpoint, stop_endpoint
+from tasks.duck.endpoint import (
+    ENDPOINT_FILE,
+    Endpoint,
+    read_running,
+    serve_endpoint,
+    stop_endpoint,
+)
 from tasks.duck.lease import Lease
 from tasks.duck.migrations import migrate
 from tasks.duck.rows import insert_rows, select_by_ids, utc_row
@@ -146,6 +152,14 @@ class Warehouse:
                 port = self.settings.warehouse.quack_port
                 self._endpoint = serve_endpoint(self._connection, self.settings.folder, port)
             return self._endpoint
+
+    def longest_query(self) -> tuple[float, str]:
+        """Return for how many wall seconds the longest live query has run, and its text."""
+        if self._endpoint is None:
+            return 0.0, ""
+        with self._using() as connection:
+            running = read_running(connection)
+        return running[0] if running else (0.0, "")
 
     def sync_sources(
         self, sources: Sequence[Source], now: datetime, is_complete: bool = True

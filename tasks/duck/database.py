@@ -15,6 +15,9 @@ from models.errors import WarehouseError
 from tasks.settings import WarehouseSettings
 
 # Both sides of a live connection need both: quack speaks through httpfs.
+# Room on the disk for what does not fit into memory; by itself DuckDB takes nine tenths.
+SPILL_LIMIT = "5GB"
+
 EXTENSIONS = ("httpfs", "quack")
 
 
@@ -36,6 +39,7 @@ def connect(
         "memory_limit": settings.memory_limit,
         "threads": settings.threads,
         "preserve_insertion_order": False,
+        "max_temp_directory_size": SPILL_LIMIT,
     }
     with explained(path):
         connection = duckdb.connect(str(path), read_only=read_only, config=config)

@@ -93,10 +93,24 @@ def serve_endpoint(connection: duckdb.DuckDBPyConnection, folder: Path, port: in
 
 
 def stop_endpoint(connection: duckdb.DuckDBPyConnection, folder: Path, endpoint: Endpoint) -> None:
-    """Stop serving and remove the file that says where."""
+    """Remove the file that says where, and stop serving.
+
+    While a query runs, stopping would wait for its end, which may never come. Then the end
+    of the process is what stops it.
+    """
     (folder / ENDPOINT_FILE).unlink(missing_ok=True)
     with suppress(duckdb.Error):
-        connection.execute(f"CALL quack_stop({literal(endpoint.address)})")
+        if not read_running(connection):
+            connection.execute(f"CALL quack_stop({literal(endpoint.address)})")
+
+
+def read_running(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, str]]:
+    """Return for how many wall seconds each live query has run, the longest first, and its text."""
+    rows = connection.execute(
+        "SELECT epoch(now()::TIMESTAMP - query_started_at), query"
+        " FROM quack_active_connections() WHERE state = 'active' ORDER BY query_started_at"
+    ).fetchall()
+    return [(float(seconds or 0.0), str(query)) for seconds, query in rows]
 
 
 def read_endpoint(folder: Path) -> Endpoint | None:

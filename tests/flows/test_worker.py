@@ -623,6 +623,19 @@ async def test_the_worker_ends_with_a_database_that_was_given_up(open_desk: Any)
             await asyncio.wait_for(task, 20)
 
 
+async def test_the_worker_ends_for_a_query_that_does_not_end(
+    open_desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.worker.QUERIES_S", 0.2)
+    limits = WarehouseSettings(query_limit_s=60.0)
+    async with open_desk(warehouse=limits) as desk:
+        task = asyncio.create_task(desk.worker.run())
+        await desk.until_polled(1)
+        desk.room.collector.warehouse.longest_query = lambda: (61.0, "SELECT 1\nFROM everywhere")
+        with pytest.raises(WarehouseError, match="run for more than 60 s: SELECT 1 FROM every"):
+            await asyncio.wait_for(task, 20)
+
+
 async def test_a_catalogue_that_changes_is_read_anew(
     open_desk: Any, new_name: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -289,3 +289,37 @@ with open_reader(Settings(home=Path({str(settings.home)!r}))) as reader:
 assert "pandas" not in sys.modules
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+# For minutes, whoever asked having long left.
+ENDLESS = (
+    "SELECT count(*) FROM range(1000000) a, range(100000000) b WHERE (a.range*b.range) % 7 = 3"
+)
+
+
+def test_a_query_that_never_ends_is_known_and_does_not_keep_the_worker_from_ending(settings, other):
+    worker = other(
+        SERVE
+        + "input()\nseconds, query = w.longest_query()\nprint(seconds > 0.5, query, flush=True)\n"
+        + WAIT
+    )
+    assert worker.said() == "serving"
+    ask = (
+        f"from tasks.warehouse_reader import open_reader; open_reader(settings).query({ENDLESS!r})"
+    )
+    asking = other(ask)
+    time.sleep(2.0)
+    asking.kill()
+    worker.go_on()
+    assert worker.said() == f"True {ENDLESS}"
+    worker.go_on()
+    assert worker.said() == "closed"
+    assert worker.process.wait(20) == 0
+
+
+def test_no_query_runs_where_none_is_asked(settings, other):
+    worker = other(SERVE + "print(w.longest_query(), flush=True)\n" + WAIT)
+    assert worker.said() == "serving"
+    assert worker.said() == "(0.0, '')"
+    worker.go_on()
+    assert worker.said() == "closed"
