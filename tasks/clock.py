@@ -14,6 +14,10 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+FASTEST = 1e6
+LATEST_S = 221_845_392_000.0
+"""Seconds from 1970 to 9000: what follows is no time for the standard library."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -55,11 +59,15 @@ class Clock:
         Raises
         ------
         ValueError
-            If the text is not three numbers joined by ``:`` with a speed above 0.
+            If the text is not three numbers joined by ``:`` with a speed above 0, or what it
+            shows now is no date.
         """
         speed, wall, at = (float(part) for part in text.split(":"))
-        if speed <= 0:
-            raise ValueError(f"clock speed must be above 0, not {speed}")
+        if not 0.0 < speed <= FASTEST:
+            raise ValueError(f"clock speed must be above 0 and at most {FASTEST:g}, not {speed}")
+        shows_s = at + (time.time() - wall) * speed
+        if not 0.0 <= shows_s <= LATEST_S:
+            raise ValueError("what it shows now would be no date")
         return cls(speed, wall, at)
 
     def spell(self) -> str:

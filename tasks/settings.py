@@ -8,7 +8,9 @@ names the file, the key and the keys there are.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
+import re
 import tomllib
 import types
 import typing
@@ -292,6 +294,58 @@ _SECTIONS: dict[str, type[Any]] = {
 }
 
 
+_LEAST_MOST: dict[str, tuple[float, float]] = {
+    "fetch.max_bytes": (1024, 2**31),
+    "fetch.max_inflate_ratio": (1, math.inf),
+    "fetch.total_timeout_s": (0.1, 3600),
+    "fetch.connect_timeout_s": (0.1, 3600),
+    "fetch.read_timeout_s": (0.1, 3600),
+    "fetch.max_hops": (0, 50),
+    "fetch.max_header_bytes": (1024, 2**24),
+    "fetch.host_connections": (1, 64),
+    "extract.workers": (1, 64),
+    "extract.timeout_s": (0.1, 3600),
+    "extract.memory_mb": (128, 2**20),
+    "extract.max_entries": (1, 100_000),
+    "extract.articles_per_poll": (1, 10_000),
+    "extract.max_attempts": (1, 1000),
+    "warehouse.quack_port": (0, 65_535),
+    "warehouse.threads": (1, 256),
+    "warehouse.warc_days": (1, 36_500),
+    "warehouse.query_limit_s": (1, math.inf),
+    "prefect.port": (1, 65_535),
+    "prefect.history_days": (0.01, 3650),
+    "worker.concurrency": (1, 1000),
+    "worker.query_s": (0.1, 3600),
+    "worker.prefetch_s": (0, 3600),
+    "worker.reconcile_s": (0.1, 3600),
+    "worker.pause_s": (0.1, 3600),
+    "worker.poll_timeout_s": (1, 86_400),
+    "refit.weeks": (1, 1000),
+    "refit.threads": (1, 256),
+}
+"""The least and the most of a number; of those not named here 0 is the least."""
+
+_PATTERNS = {
+    "agent.name": (r"[\w.-]{1,50}", "a product name is letters, digits, '.', '_' and '-'"),
+    "agent.contact": (r"[^\x00-\x1f\x7f()]{0,200}", "it must be one line, without brackets"),
+    "warehouse.folder": (r"[^\x00\n]+", "it must name a folder"),
+    "warehouse.memory_limit": (
+        r"(?i)\d+(\.\d+)?\s*[kmgt]i?b|\d{1,2}%",
+        'it must be a size such as "2GB"',
+    ),
+    "prefect.api_url": (r"(https?://[^\s]+)?", "it must be such as http://127.0.0.1:4200/api"),
+    "prefect.database_url": (
+        r"(postgresql\+asyncpg://[^\s]+)?",
+        "it must begin with postgresql+asyncpg://",
+    ),
+    "prefect.host": (r"[\w.:-]+", "it must be a host or an IP address of this machine"),
+    "prefect.work_pool": (r"[\w .-]{1,100}", "it must be a name of letters, digits and dashes"),
+    "refit.at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
+}
+"""What a text must look like, and that in words."""
+
+
 def read_settings(home: Path | str = ".", environ: Mapping[str, str] | None = None) -> Settings:
     """Return the settings that hold in folder `home`.
 
@@ -308,7 +362,10 @@ def read_settings(home: Path | str = ".", environ: Mapping[str, str] | None = No
         If the folder does not exist, or a key or value is not allowed.
     """
     environ = os.environ if environ is None else environ
-    folder = Path(home).expanduser().resolve()
+    try:
+        folder = Path(home).expanduser().resolve()
+    except RuntimeError as error:
+        raise ConfigError(str(home), "", None, f"no such folder ({error})") from error
     if not folder.is_dir():
         raise ConfigError(str(home), "", None, "no such folder; name one that exists with --home")
     values, clock = _read_file(folder / SETTINGS_FILE)
@@ -326,9 +383,11 @@ def _read_file(path: Path) -> tuple[dict[str, dict[str, tuple[str, Any]]], Clock
     if not path.exists():
         return {}, Clock()
     try:
-        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
+        parsed = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(str(path), "", None, f"not readable as TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(str(path), "", None, f"not readable: {error.strerror}") from error
     found: dict[str, dict[str, tuple[str, Any]]] = {}
     clock = Clock()
     if "clock" in parsed:
@@ -362,7 +421,25 @@ def _section(kind: type[Any], given: dict[str, tuple[str, Any]], name: str) -> A
         if key not in known:
             raise ConfigError(where, f"{name}.{key}", value, f"keys are {', '.join(sorted(known))}")
         arguments[key] = convert_value(where, f"{name}.{key}", value, hints[key])
+        if problem := _check_value(f"{name}.{key}", arguments[key]):
+            raise ConfigError(where, f"{name}.{key}", value, problem)
     return kind(**arguments)
+
+
+def _check_value(key: str, value: Any) -> str:
+    """Return what a value must be, ``""`` where it is so."""
+    if isinstance(value, Mapping):
+        return next((problem for one in value.values() if (problem := _check_value(key, one))), "")
+    if isinstance(value, str):
+        pattern, allowed = _PATTERNS.get(key, (".*", ""))
+        return "" if re.fullmatch(pattern, value, re.DOTALL) else allowed
+    if isinstance(value, bool):
+        return ""
+    least, most = _LEAST_MOST.get(key, (0, math.inf))
+    if math.isfinite(value) and least <= value <= most:
+        return ""
+    upper = f" to {most:g}" if math.isfinite(most) else " upwards"
+    return f"it must be from {least:g}{upper}"
 
 
 def convert_value(where: str, key: str, value: Any, wanted: Any) -> Any:

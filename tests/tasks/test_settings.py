@@ -1,7 +1,9 @@
+import dataclasses
+
 import pytest
 
 from models.errors import ConfigError
-from tasks.settings import read_settings
+from tasks.settings import _LEAST_MOST, _PATTERNS, _SECTIONS, _check_value, read_settings
 
 
 def write(folder, text):
@@ -101,3 +103,71 @@ def test_a_clock_that_cannot_be_read_names_its_file(tmp_path):
 def test_settings_read_twice_are_the_same(tmp_path):
     write(tmp_path, "[worker]\nconcurrency = 3\n")
     assert read_settings(tmp_path, {}) == read_settings(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("NEWSBEAT_WORKER_CONCURRENCY", "0"),
+        ("NEWSBEAT_WORKER_QUERY_S", "0"),
+        ("NEWSBEAT_WORKER_QUERY_S", "nan"),
+        ("NEWSBEAT_WORKER_POLL_TIMEOUT_S", "inf"),
+        ("NEWSBEAT_FETCH_HOST_GAP_S", "-1"),
+        ("NEWSBEAT_FETCH_MAX_BYTES", "1"),
+        ("NEWSBEAT_PREFECT_PORT", "99999"),
+        ("NEWSBEAT_PREFECT_HISTORY_DAYS", "-3"),
+        ("NEWSBEAT_PREFECT_DATABASE_URL", "postgresql://localhost/prefect"),
+        ("NEWSBEAT_PREFECT_API_URL", "localhost:4200"),
+        ("NEWSBEAT_PREFECT_HOST", "here; rm -rf /"),
+        ("NEWSBEAT_WAREHOUSE_MEMORY_LIMIT", "lots"),
+        ("NEWSBEAT_WAREHOUSE_FOLDER", ""),
+        ("NEWSBEAT_WAREHOUSE_WARC_DAYS", "-5"),
+        ("NEWSBEAT_AGENT_NAME", "news beat\r\nHost: elsewhere"),
+        ("NEWSBEAT_AGENT_CONTACT", "me@example.org\r\nCookie: a"),
+        ("NEWSBEAT_BUDGET_LAG_BY_TAG", "tier-1=-5"),
+        ("NEWSBEAT_BUDGET_POLLS_PER_DAY", "1e999"),
+        ("NEWSBEAT_CLOCK", "nan:0:0"),
+        ("NEWSBEAT_CLOCK", "1:0:1e300"),
+        ("NEWSBEAT_CLOCK", "inf:0:0"),
+        ("NEWSBEAT_CLOCK", "1:2"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_by_name(tmp_path, variable, value):
+    with pytest.raises(ConfigError) as caught:
+        read_settings(tmp_path, {variable: value})
+    assert variable in str(caught.value) or variable.lower().split("_")[1] in str(caught.value)
+    assert "is not allowed; " in str(caught.value)
+
+
+def test_every_default_is_allowed(tmp_path):
+    settings = read_settings(tmp_path, {})
+    for section, kind in _SECTIONS.items():
+        for item in dataclasses.fields(kind):
+            value = getattr(getattr(settings, section), item.name)
+            assert _check_value(f"{section}.{item.name}", value) == ""
+
+
+def test_every_bound_is_of_a_setting_that_exists():
+    known = {
+        f"{section}.{item.name}"
+        for section, kind in _SECTIONS.items()
+        for item in dataclasses.fields(kind)
+    }
+    assert {*_LEAST_MOST, *_PATTERNS} <= known
+
+
+def test_a_file_that_windows_wrote_is_read(tmp_path):
+    text = "[fetch]\r\nmax_hops = 3\r\n"
+    (tmp_path / "newsbeat.toml").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_settings(tmp_path, {}).fetch.max_hops == 3
+
+
+def test_a_folder_in_the_place_of_the_file_is_named(tmp_path):
+    (tmp_path / "newsbeat.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"newsbeat\.toml: not readable"):
+        read_settings(tmp_path, {})
+
+
+def test_a_home_of_nobody_is_named():
+    with pytest.raises(ConfigError, match="no such folder"):
+        read_settings("~no-such-user-here/news", {})
