@@ -345,7 +345,13 @@ def find_free_port(host: str = "127.0.0.1") -> int:
 
 
 def stop_process(pid: int, patience_s: float = 15.0) -> None:
-    """Ask a process to end, and make it end after `patience_s`."""
+    """Ask a process to end, and make it end after `patience_s`.
+
+    Raises
+    ------
+    ServerError
+        If it belongs to somebody else.
+    """
     try:
         process = psutil.Process(pid)
         process.terminate()
@@ -354,6 +360,10 @@ def stop_process(pid: int, patience_s: float = 15.0) -> None:
         return
     except psutil.TimeoutExpired:
         process.kill()
+    except psutil.AccessDenied as error:
+        raise ServerError(
+            f"process {pid}", "it belongs to another user", "Stop it as that user"
+        ) from error
 
 
 def logs_folder(settings: Settings) -> Path:

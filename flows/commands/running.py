@@ -124,6 +124,8 @@ def check_can_collect(settings: Settings, catalogue: Catalogue) -> None:
     ConfigError
         The message says what to do.
     """
+    if not catalogue.sources and catalogue.problems:
+        raise catalogue.problems[0]
     if not catalogue.sources:
         add = spell_command(settings.home, "add", "URL")
         raise ConfigError(catalogue.folder, "", None, f"no source to collect; add one: {add}")

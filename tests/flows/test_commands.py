@@ -248,6 +248,15 @@ def test_up_with_an_empty_catalogue_says_how_to_add(run, tmp_path):
     assert "no source to collect; add one: newsbeat add URL" in result.stderr
 
 
+def test_up_with_nothing_but_a_wrong_entry_names_what_is_wrong(run, tmp_path):
+    folder = tmp_path / "data" / "sources"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text('[[source]]\nsource = "mine"\nurl = "nowhere"\n')
+    result = run("up")
+    assert result.exit_code == 1
+    assert "mine.toml:3: url = 'nowhere' is not allowed" in result.stderr
+
+
 def test_an_unknown_source_names_near_misses(run):
     result = run("poll", "bbc-wrld")
     assert result.exit_code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -221,3 +222,9 @@ def test_a_free_port_is_free(own: Settings) -> None:
         taken.listen()
         assert not is_port_free("127.0.0.1", port)
     assert logs_folder(own).is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may end any process")
+def test_a_process_of_somebody_else_is_not_ours_to_end() -> None:
+    with pytest.raises(ServerError, match="belongs to another user"):
+        stop_process(1)
