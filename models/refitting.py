@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from models.scores import (
     score_estimators,
 )
 from models.week import HOUR_S, HOURS_PER_WEEK, zone_table
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 COMPARED_FOR = timedelta(days=7)
 """A comparison of policies is repeated after a week: habits do not change by the day."""
@@ -91,6 +88,18 @@ class Refitted:
         return sum(self.forecast.expected) / len(self.forecast.expected) * 24.0
 
 
+class Spread(Protocol):
+    """Applies a function to chunks of histories, wherever there are processors."""
+
+    def __call__(
+        self,
+        call: Callable[[Sequence[History]], list[Refitted]],
+        items: Sequence[Sequence[History]],
+        /,
+    ) -> list[list[Refitted]]:
+        """Return what comes of each chunk, in order."""
+
+
 def compared_share(n_sources: int) -> float:
     """Return the part of the sources whose policies are compared in one night.
 
@@ -103,7 +112,12 @@ def compared_share(n_sources: int) -> float:
 
 
 def refit(
-    histories: Sequence[History], terms: Terms, *, threads: int = 1, chunk: int = CHUNK
+    histories: Sequence[History],
+    terms: Terms,
+    *,
+    spread: Spread | None = None,
+    threads: int = 1,
+    chunk: int = CHUNK,
 ) -> list[Refitted]:
     """Return model and forecast of every source, in the order of the histories.
 
@@ -112,35 +126,42 @@ def refit(
 
     Parameters
     ----------
-    threads, chunk
-        As `models.intensity.fitting.fit_states`; they change no result.
+    spread
+        Applies a function to the chunks and returns what comes of each, in order:
+        somebody else's processors. Threads of this process where None.
+    threads
+        How many work side by side.
+    chunk
+        Histories worked on at a time. Where only a part of the sources is compared, that
+        part is taken of each chunk.
     """
-    fits = _in_chunks(fit_state, histories, threads, chunk)
-    compared = _choose_compared(histories, fits, terms)
-    finish = partial(_finish, terms=terms, compared=compared)
-    return _in_chunks(finish, list(zip(histories, fits, strict=True)), threads, chunk)
+    parts = [histories[start : start + chunk] for start in range(0, len(histories), chunk)]
+    call = partial(refit_chunk, terms=terms)
+    if spread is not None:
+        done = spread(call, parts)
+    elif threads <= 1 or len(parts) <= 1:
+        done = [call(part) for part in parts]
+    else:
+        with ThreadPoolExecutor(threads, thread_name_prefix="refit") as pool:
+            done = list(pool.map(call, parts))
+    return [item for items in done for item in items]
 
 
-def _in_chunks(call: Callable[[S], T], items: Sequence[S], threads: int, chunk: int) -> list[T]:
-    parts = [items[start : start + chunk] for start in range(0, len(items), chunk)]
-    if threads <= 1 or len(parts) <= 1:
-        return [call(item) for item in items]
-
-    def go_through(part: Sequence[S]) -> list[T]:
-        return [call(item) for item in part]
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="fit") as pool:
-        return [answer for part in pool.map(go_through, parts) for answer in part]
+def refit_chunk(histories: Sequence[History], terms: Terms) -> list[Refitted]:
+    """Return model and forecast of some sources, one after another."""
+    fits = [fit_state(history) for history in histories]
+    compared = _choose_compared(fits, terms)
+    return [
+        _finish(history, fit, terms, compared) for history, fit in zip(histories, fits, strict=True)
+    ]
 
 
-def _choose_compared(
-    histories: Sequence[History], fits: Sequence[FittedState], terms: Terms
-) -> frozenset[str]:
+def _choose_compared(fits: Sequence[FittedState], terms: Terms) -> frozenset[str]:
     """Return whose policies are compared: those with something to aim at, stalest first."""
     aiming = [fit.source for fit in fits if fit.state["phase_trust"] > 0.0 and fit.held_out]
     never = datetime.min.replace(tzinfo=UTC)
     aiming.sort(key=lambda source: _compared_at(terms.previous.get(source)) or never)
-    return frozenset(aiming[: math.ceil(terms.compared_share * len(histories))])
+    return frozenset(aiming[: math.ceil(terms.compared_share * len(fits))])
 
 
 def _compared_at(model: FittedModel | None) -> datetime | None:
@@ -148,11 +169,8 @@ def _compared_at(model: FittedModel | None) -> datetime | None:
     return datetime.fromisoformat(found) if found else None
 
 
-def _finish(
-    pair: tuple[History, FittedState], *, terms: Terms, compared: frozenset[str]
-) -> Refitted:
+def _finish(history: History, fit: FittedState, terms: Terms, compared: frozenset[str]) -> Refitted:
     """Score a fit, choose by the scores, and look a week ahead."""
-    history, fit = pair
     made_at = terms.made_at.astimezone(UTC)
     zone = zone_table(history.timezone, made_at.year - 1, made_at.year + 1)
     from_at = made_at.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)

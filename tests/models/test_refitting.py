@@ -164,9 +164,11 @@ def test_a_source_with_next_to_no_past_has_a_model_and_a_forecast(n_entries):
     assert np.isfinite(item.forecast.high).all()
 
 
-def test_threads_change_nothing():
+def test_threads_and_other_processors_change_nothing():
     histories = [make_history(str(seed), 30.0, seed, quarters=True) for seed in range(5)]
     alone = refit(histories, TERMS)
     together = refit(histories, TERMS, threads=2, chunk=2)
-    assert [item.model for item in alone] == [item.model for item in together]
-    assert [item.forecast for item in alone] == [item.forecast for item in together]
+    elsewhere = refit(histories, TERMS, spread=lambda call, parts: list(map(call, parts)), chunk=2)
+    for other in (together, elsewhere):
+        assert [item.model for item in alone] == [item.model for item in other]
+        assert [item.forecast for item in alone] == [item.forecast for item in other]
