@@ -400,6 +400,32 @@ def add(
 @main.command()
 @HOME
 @AS_JSON
+def refit(home: Path, as_json: bool) -> None:
+    """Fit every source's forecast anew to its history, now.
+
+    Done every night by itself while newsbeat is up (see [refit] in newsbeat.toml). Where
+    a worker runs, it does it now too, beside its polls.
+
+    \b
+    Example:  newsbeat refit
+              newsbeat sql "SELECT source, kind, policy, score, note FROM intensity_models"
+    """
+    _keep_compiled_code()
+    settings = _settings(home)
+    from flows.commands.refitting import is_worker_running, refit_here, refit_there
+
+    if is_worker_running(settings):
+        _enter_prefect(settings)
+        found = refit_there(settings, quiet=as_json)
+    else:
+        found = refit_here(settings, quiet=as_json).as_json()
+    if as_json:
+        _print_json(found)
+
+
+@main.command()
+@HOME
+@AS_JSON
 def doctor(home: Path, as_json: bool) -> None:
     """Say what is wrong with this installation, and the way out.
 

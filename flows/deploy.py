@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
+from uuid import UUID
 
 from models.harmless import escape_markdown
 from models.polling.fixed import spell_duration
@@ -12,6 +13,8 @@ from models.records import Source
 from tasks.orchestrator import TAG, Orchestrator, artifact_path
 
 ENTRYPOINT = "flows.collect.collect_source"
+
+REFIT_ENTRYPOINT, REFIT_DEPLOYMENT = "flows.refit.refit_all", "refit/nightly"
 
 PARAMETER_SCHEMA: dict[str, Any] = {
     "title": "Parameters",
@@ -76,6 +79,30 @@ async def deploy_sources(
             await orchestrator.set_paused(source.source, False)
         on_done(source, is_new)
     return changed
+
+
+async def deploy_refit(orchestrator: Orchestrator, at: str) -> UUID:
+    """Create or update the deployment of the nightly refit; return its id.
+
+    Parameters
+    ----------
+    at
+        When it runs, ``HH:MM`` in UTC; empty for never by itself.
+    """
+    when = f"every night at {at} UTC" if at else "when somebody starts it"
+    description = (
+        f"Fits every source's forecast anew to its last half year, {when}. *Run › Quick run*"
+        " does it now. Its last report: artifact `refit`."
+    )
+    shown = "\n".join([REFIT_ENTRYPOINT, description, at])
+    return await orchestrator.deploy_nightly(
+        "refit",
+        "nightly",
+        entrypoint=REFIT_ENTRYPOINT,
+        at=at,
+        description=description,
+        version=hashlib.sha256(shown.encode()).hexdigest()[:12],
+    )
 
 
 async def pause_missing(orchestrator: Orchestrator, sources: Iterable[Source]) -> list[str]:

@@ -25,7 +25,7 @@ from prefect.flows import Flow
 
 from flows.collect import collect_source
 from flows.collector import Collector, set_current, worker_name
-from flows.deploy import deploy_sources, pause_missing
+from flows.deploy import deploy_refit, deploy_sources, pause_missing
 from flows.engine import run_short, run_stock
 from flows.intensity import warm_up
 from flows.publish import Publisher
@@ -99,6 +99,8 @@ class Worker:
         """
         await self.orchestrator.ensure_work_pool()
         await self._deploy(on_deployed)
+        refit_id = await deploy_refit(self.orchestrator, self.settings.refit.at)
+        await self.orchestrator.end_running(refit_id, "the worker that ran it is gone")
         # Last: a new source's first poll is set from now on, not from before its deployment.
         await asyncio.to_thread(warm_up)
         await self.collector.sync_catalogue()
@@ -178,6 +180,7 @@ class Worker:
             logger.warning("the work pool was deleted; it is made again")
             await self.orchestrator.ensure_work_pool()
             await self._deploy()
+            await deploy_refit(self.orchestrator, self.settings.refit.at)
         self._is_pool_paused = bool(is_pool_paused)
         before = self.scheduler.paused
         await self.scheduler.read_paused()

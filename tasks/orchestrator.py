@@ -17,10 +17,12 @@ import httpx
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.actions import (
     ArtifactCreate,
+    DeploymentScheduleCreate,
     DeploymentUpdate,
     WorkPoolCreate,
 )
 from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
+from prefect.client.schemas.schedules import CronSchedule
 from prefect.context import AsyncClientContext, SyncClientContext
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Cancelled, Crashed, Scheduled
@@ -205,6 +207,94 @@ class Orchestrator:
             pull_steps=[],
         )
         self.deployment_ids[source] = deployment_id
+
+    async def deploy_nightly(
+        self,
+        flow_name: str,
+        name: str,
+        *,
+        entrypoint: str,
+        at: str,
+        description: str,
+        version: str,
+    ) -> UUID:
+        """Create or update a deployment that Prefect runs every night; return its id.
+
+        It does not carry our tag: it is no source's. One of the same version and pool is
+        left as it is, and so are pauses that people set.
+
+        Parameters
+        ----------
+        at
+            ``HH:MM`` in UTC; empty leaves it without a schedule.
+        """
+        try:
+            found = await self.client.read_deployment_by_name(f"{flow_name}/{name}")
+            if found.version == version and found.work_pool_name == self.work_pool:
+                return found.id
+        except ObjectNotFound:
+            pass
+        schedules = []
+        if at:
+            hour, minute = at.split(":")
+            cron = CronSchedule(cron=f"{int(minute)} {int(hour)} * * *", timezone="UTC")
+            schedules = [DeploymentScheduleCreate(schedule=cron, active=True)]
+        return await self.client.create_deployment(
+            flow_id=await self.ensure_flow(flow_name),
+            name=name,
+            entrypoint=entrypoint,
+            schedules=schedules,
+            description=description,
+            version=version,
+            work_pool_name=self.work_pool,
+            pull_steps=[],
+        )
+
+    async def end_running(self, deployment_id: UUID, reason: str) -> None:
+        """End the runs of a deployment that seem to run: those who ran them are gone."""
+        body = {
+            "flow_runs": {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}},
+            "deployments": {"id": {"any_": [str(deployment_id)]}},
+            "limit": PAGE,
+        }
+        answer = await self.client.request("POST", "/flow_runs/filter", json=body)
+        for row in answer.json():
+            await self.end_run(row["id"], "crashed", reason)
+
+    async def start_run(self, deployment: str) -> UUID:
+        """Start a run of a deployment now (``flow/name``), and return its id.
+
+        Raises
+        ------
+        ServerError
+            If there is no such deployment.
+        """
+        try:
+            found = await self.client.read_deployment_by_name(deployment)
+        except ObjectNotFound as error:
+            raise ServerError(
+                _address(),
+                f"there is no deployment {deployment}",
+                "Make it with `newsbeat deploy`",
+            ) from error
+        run = await self.client.create_flow_run_from_deployment(found.id)
+        return run.id
+
+    async def read_outcome(self, run_id: UUID) -> tuple[str, str] | None:
+        """Return a run's state and its message once it has ended, None before."""
+        run = await self.client.read_flow_run(run_id)
+        if run.state is None or not run.state.is_final():
+            return None
+        return run.state.type.value.lower(), run.state.message or ""
+
+    async def read_progress(self, run_id: UUID) -> float | None:
+        """Return how far a run is by its progress artifact, 0 to 1; None where it has none."""
+        body = {
+            "artifacts": {"flow_run_id": {"any_": [str(run_id)]}, "type": {"any_": ["progress"]}},
+            "limit": 1,
+        }
+        rows = (await self.client.request("POST", "/artifacts/filter", json=body)).json()
+        return float(rows[0]["data"]) / 100.0 if rows else None
 
     async def retire(self, source: str) -> None:
         """Pause the deployment of a source that left the catalogue, and mark it as retired."""

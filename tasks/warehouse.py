@@ -42,7 +42,7 @@ from tasks.duck.endpoint import (
     serve_endpoint,
     stop_endpoint,
 )
-from tasks.duck.lease import Lease
+from tasks.duck.lease import Lease, read_holder
 from tasks.duck.migrations import migrate
 from tasks.duck.rows import insert_rows, select_by_ids, utc_row
 from tasks.settings import Settings
@@ -392,6 +392,15 @@ class Warehouse:
                 with suppress(duckdb.Error):
                     connection.execute("ROLLBACK")
                 raise
+
+
+def find_writer(settings: Settings) -> str | None:
+    """Return what holds the warehouse for writing, such as ``newsbeat worker``; None where nobody.
+
+    It may have changed by the time the answer is used: opening decides.
+    """
+    holder = read_holder(settings.folder)
+    return holder.holder if holder is not None else None
 
 
 _RECENT = (

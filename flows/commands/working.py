@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from flows.deploy import deploy_sources, pause_missing
+from flows.deploy import deploy_refit, deploy_sources, pause_missing
 from flows.supervisor import WORKER_DEPLOYED, WORKER_READY
 from flows.worker import Worker, run_worker
 from models.records import Source
@@ -107,6 +107,7 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
         await orchestrator.ensure_work_pool()
         changed = await deploy_sources(orchestrator, catalogue.sources, report)
+        await deploy_refit(orchestrator, settings.refit.at)
         gone = []
         if not catalogue.problems:
             gone = await pause_missing(orchestrator, catalogue.sources)
