@@ -231,7 +231,7 @@ def without_prefect(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith("PREFECT_")}
 
 
-def is_healthy(api_url: str, timeout_s: float = 2.0) -> bool:
+def is_healthy(api_url: str, timeout_s: float = 10.0) -> bool:
     """Return whether a Prefect server answers at `api_url`."""
     try:
         with urllib.request.urlopen(f"{api_url}/health", timeout=timeout_s) as answer:  # noqa: S310

@@ -150,7 +150,8 @@ def test_a_worker_killed_at_any_moment_loses_nothing_and_stores_nothing_twice(ho
     outcome = run_demo(home, minutes=0.75, quiet=True, port=find_free_port(), meddle=kills)
     assert len(set(kills.pids)) == 3
     log = (home / "data" / "warehouse" / "logs" / "worker.log").read_text()
-    assert outcome.worker_restarts == 3, log[-5000:]
+    # A worker that finds the server too busy to answer starts again as well.
+    assert outcome.worker_restarts >= 3, log[-5000:]
     check_outcome(outcome, home)
 
 
