@@ -14,7 +14,7 @@ import numpy.typing as npt
 from models.compiled import compiled
 from models.errors import InsufficientDataError
 from models.intensity.state import FloatArray, new_state
-from models.intensity.weekly import overall_per_hour, profile_per_hour
+from models.intensity.weekly import fill_profile, overall_per_hour
 from models.week import HOUR_S, HOURS_PER_WEEK, hour_of_week, offset_at
 
 
@@ -52,8 +52,8 @@ def week_profile(
     """Return the rate of each hour of the week over a stretch, entries per hour.
 
     A raw profile takes chance for habit: with few weeks its bound is too low. So each
-    hour is shrunk as the estimator does it (towards the same hour of other days, and
-    that towards the overall rate), but without forgetting.
+    hour is shrunk as the estimator does it (`models.intensity.weekly`), but without
+    forgetting.
 
     Parameters
     ----------
@@ -77,8 +77,9 @@ def week_profile(
     state["exposure_h"] = np.maximum(_count_by_hour(minutes, zone) / 60.0, 1e-6)
     if is_raw:
         return np.asarray(state["counts"] / state["exposure_h"], dtype=np.float64)
-    overall = overall_per_hour(state)
-    return np.array([profile_per_hour(state, hour, overall) for hour in range(HOURS_PER_WEEK)])
+    profile = np.empty(HOURS_PER_WEEK)
+    fill_profile(state, overall_per_hour(state), profile)
+    return profile
 
 
 def spread_profile(

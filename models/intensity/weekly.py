@@ -1,12 +1,17 @@
 """The Gamma-Poisson week: a rate for each hour of the week, shrunk towards its like.
 
 Entries of hour-of-week *b* are Poisson with an unknown rate. Its prior is the same hour
-pooled over weekdays (or weekend days), whose prior is the overall rate, whose prior is
-a guess. A week of history then is enough: raw bins would need ten. A *level* with a
-short memory follows days that are busier or quieter than the week says.
+pooled over workdays (or weekend days); the prior of that is the pooled hour together
+with its neighbours; and the prior of that is the overall rate, or, on weekends, the
+workday's hour scaled to how busy weekends are. A week of history then is enough: raw bins
+would need ten. Priors are worth a number of *entries*, since chance is measured in
+entries: a slow source leans on its like for months, a busy one stands on its own in days.
+A *level* with a short memory follows days that are busier or quieter than the week says.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from models.compiled import compiled
 from models.intensity.state import FloatArray, State
@@ -15,11 +20,24 @@ from models.week import HOUR_S, HOURS_PER_WEEK, hour_of_week, next_hour, offset_
 GUESS_H = 6.0
 """Hours of watching that the first guess at the rate is worth."""
 
-DAY_PRIOR_H = 8.0
-"""Hours that the overall rate is worth against a pooled hour of the day."""
+NEIGHBOUR = 0.5
+"""Weight of the hours before and after, where an hour is smoothed."""
 
-BIN_PRIOR_H = 4.0
-"""Hours (that is: weeks) that the pooled hour is worth against its hour of the week."""
+SMOOTH_PRIOR = 1.0
+"""Entries that the prior is worth against an hour smoothed over its neighbours."""
+
+HOUR_PRIOR = 4.0
+"""Entries that the smoothed hour is worth against the hour of the day itself."""
+
+BIN_PRIOR = 20.0
+"""Entries that the hour of the day is worth against one hour of the week: hardly any
+source has a Tuesday morning of its own."""
+
+WEEKEND_PRIOR = 5.0
+"""Entries that "as on workdays" is worth against how busy weekends have been."""
+
+WORKDAYS, WEEKEND = (0, 5), (5, 7)
+"""First day, and the day after the last."""
 
 PROFILE_HALF_LIFE_S = 8.0 * 7 * 86_400.0
 """The profile forgets half in eight weeks: habits change with seasons and staff."""
@@ -48,16 +66,67 @@ def overall_per_hour(state: State) -> float:
 @compiled
 def profile_per_hour(state: State, hour: int, overall: float) -> float:
     """Return the usual rate in one hour of the week, entries per hour, without the level."""
-    hour_of_day, day = hour % 24, hour // 24
-    first, last = (0, 5) if day < 5 else (5, 7)
-    seen, watched_h = 0.0, 0.0
-    for d in range(first, last):
-        seen += state.counts[d * 24 + hour_of_day]
-        watched_h += state.exposure_h[d * 24 + hour_of_day]
-    weight = state.weight
-    pooled = (seen + DAY_PRIOR_H * weight * overall) / (watched_h + DAY_PRIOR_H * weight)
-    prior_h = BIN_PRIOR_H * weight
-    return float((state.counts[hour] + prior_h * pooled) / (state.exposure_h[hour] + prior_h))
+    usual = _hour_of_day_rate(state, hour % 24, WORKDAYS, overall)
+    if hour >= 24 * WEEKEND[0]:
+        usual *= _weekend_share(state, overall)
+        usual = _hour_of_day_rate(state, hour % 24, WEEKEND, usual)
+    return _bin_rate(state, hour, usual)
+
+
+@compiled
+def fill_profile(state: State, overall: float, per_hour: FloatArray) -> None:
+    """Write `profile_per_hour` of all hours of the week. Shape ``(168,)``."""
+    share = _weekend_share(state, overall)
+    for hour_of_day in range(24):
+        usual = _hour_of_day_rate(state, hour_of_day, WORKDAYS, overall)
+        for day in range(WORKDAYS[0], WORKDAYS[1]):
+            hour = 24 * day + hour_of_day
+            per_hour[hour] = _bin_rate(state, hour, usual)
+        usual = _hour_of_day_rate(state, hour_of_day, WEEKEND, usual * share)
+        for day in range(WEEKEND[0], WEEKEND[1]):
+            hour = 24 * day + hour_of_day
+            per_hour[hour] = _bin_rate(state, hour, usual)
+
+
+@compiled
+def _bin_rate(state: State, hour: int, usual: float) -> float:
+    prior = BIN_PRIOR * state.weight
+    return float((state.counts[hour] + prior) / (state.exposure_h[hour] + prior / usual))
+
+
+@compiled
+def _hour_of_day_rate(state: State, hour: int, days: tuple[int, int], usual: float) -> float:
+    """Return the rate of an hour of the day over some days of the week."""
+    seen = watched_h = near_seen = near_watched_h = 0.0
+    before, after = (hour + 23) % 24, (hour + 1) % 24
+    for day in range(days[0], days[1]):
+        seen += state.counts[24 * day + hour]
+        watched_h += state.exposure_h[24 * day + hour]
+        near_seen += state.counts[24 * day + before] + state.counts[24 * day + after]
+        near_watched_h += state.exposure_h[24 * day + before] + state.exposure_h[24 * day + after]
+    prior = SMOOTH_PRIOR * state.weight
+    smooth = (seen + NEIGHBOUR * near_seen + prior) / (
+        watched_h + NEIGHBOUR * near_watched_h + prior / usual
+    )
+    prior = HOUR_PRIOR * state.weight
+    return float((seen + prior) / (watched_h + prior / smooth))
+
+
+@compiled
+def _weekend_share(state: State, overall: float) -> float:
+    """Return how busy an hour of a weekend is over one of a workday."""
+    first = 24 * WEEKEND[0]
+    seen = watched_h = weekend_seen = weekend_watched_h = 0.0
+    for hour in range(HOURS_PER_WEEK):
+        if hour < first:
+            seen += state.counts[hour]
+            watched_h += state.exposure_h[hour]
+        else:
+            weekend_seen += state.counts[hour]
+            weekend_watched_h += state.exposure_h[hour]
+    prior = WEEKEND_PRIOR * state.weight
+    on_workdays = (seen + prior) / (watched_h + prior / overall)
+    return float((weekend_seen + prior) / (weekend_watched_h * on_workdays + prior))
 
 
 @compiled
@@ -124,10 +193,11 @@ def _learn(
 @compiled
 def fill_weekly(state: State, now_s: float, zone: FloatArray, rates_per_s: FloatArray) -> None:
     """Write the expected rates of the hour under way and those after it, entries per second."""
-    overall, level = overall_per_hour(state), level_of(state)
+    per_hour, level = np.empty(HOURS_PER_WEEK), level_of(state)
+    fill_profile(state, overall_per_hour(state), per_hour)
     local = now_s + offset_at(zone, now_s)
     start = next_hour(local) - HOUR_S - (local - now_s)
     for ahead in range(rates_per_s.shape[0]):
         at = start + ahead * HOUR_S
         hour = hour_of_week(at + offset_at(zone, max(at, now_s)))
-        rates_per_s[ahead] = level * profile_per_hour(state, hour, overall) / HOUR_S
+        rates_per_s[ahead] = level * per_hour[hour] / HOUR_S
