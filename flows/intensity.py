@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -94,6 +95,8 @@ class Intensities:
     def load(self, models: Iterable[FittedModel], observed: Iterable[Observed]) -> None:
         """Take the nightly fits, and what was observed since each of them.
 
+        A fit that another version of newsbeat stored is passed over until the next refit.
+
         Parameters
         ----------
         models
@@ -104,7 +107,8 @@ class Intensities:
         for model in models:
             if model.source in self._sources:
                 habits = self.habits(model.source)
-                habits.state, habits.fitted = read_state(model.state), model
+                with contextlib.suppress(ValueError):
+                    habits.state, habits.fitted = read_state(model.state), model
         for past in observed:
             if past.source in self._sources:
                 self._relive(past)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,13 @@ def new_state(at_s: float, prior_per_hour: float = 1.0) -> State:
     return state
 
 
+LAYOUT = hashlib.sha256(repr(SOURCE_STATE.descr).encode()).digest()[:4]
+"""Marks bytes of a state, so that those of another version are not taken for ours."""
+
+
 def write_state(state: State) -> bytes:
     """Return a state as bytes, for the warehouse."""
-    return bytes(state.tobytes())
+    return LAYOUT + bytes(state.tobytes())
 
 
 def read_state(stored: bytes) -> State:
@@ -103,8 +108,8 @@ def read_state(stored: bytes) -> State:
     Raises
     ------
     ValueError
-        If the bytes are of another size: written by another version.
+        If another version wrote the bytes, with other fields.
     """
-    if len(stored) != SOURCE_STATE.itemsize:
-        raise ValueError(f"{len(stored)} bytes are no source state of {SOURCE_STATE.itemsize}")
-    return np.frombuffer(stored, dtype=SOURCE_STATE).copy()[0]
+    if stored[:4] != LAYOUT or len(stored) != len(LAYOUT) + SOURCE_STATE.itemsize:
+        raise ValueError(f"these {len(stored)} bytes are no source state of this version")
+    return np.frombuffer(stored[len(LAYOUT) :], dtype=SOURCE_STATE).copy()[0]

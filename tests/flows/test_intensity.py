@@ -133,3 +133,10 @@ def test_overspending_raises_the_price_step_by_step():
     for _ in range(20):
         priced.update(START, spent_per_day=150.0)
     assert priced.price(SOURCE) > 1.5 * calm
+
+
+def test_a_fit_that_another_version_stored_is_passed_over():
+    fit = FittedModel("a", START, "weekly", "plan", b"of another version")
+    intensities = Intensities(SOURCES, START)
+    intensities.load([fit], [])
+    assert intensities.habits("a").fitted is None

@@ -8,7 +8,7 @@ import pytest
 from models.intensity.estimator import HOLT_WINTERS, WEEKLY
 from models.intensity.fitting import fit_state, fit_states
 from models.intensity.history import History
-from models.intensity.state import SOURCE_STATE, new_state
+from models.intensity.state import SOURCE_STATE, new_state, read_state, write_state
 from models.simulator import train_state
 from models.synthetic import MONDAY_S, make_intensity, make_stamps
 from models.week import HOUR_S, WEEK_S
@@ -149,3 +149,12 @@ def test_hours_before_a_hole_are_not_handed_on_as_silence():
     assert state["ema_per_hour"] == 5.0
     observe(state, 10.0 * HOUR_S, 11.0 * HOUR_S, zone, np.full(3, 10.5 * HOUR_S))
     assert state["ema_per_hour"] == 3.0
+
+
+def test_a_state_is_read_as_it_was_written_and_none_of_another_version():
+    state = new_state(0.0, prior_per_hour=2.5)
+    stored = write_state(state)
+    assert read_state(stored).tobytes() == state.tobytes()
+    for other in (stored[:-1], b"old!" + stored[4:], b""):
+        with pytest.raises(ValueError, match="no source state of this version"):
+            read_state(other)
