@@ -8,6 +8,7 @@ import itertools
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -69,10 +70,11 @@ class RunQueue:
                 due, run = self._due.pop(self._choose())
                 return run, time.time() - due
             wait_s = self._waiting[0][0] - time.time() if self._waiting else LONGEST_LOOK_S
-            try:
-                await asyncio.wait_for(self._changed.wait(), min(wait_s, LONGEST_LOOK_S))
-            except TimeoutError:
-                continue
+            # Not wait_for: it swallows a cancellation that comes in the moment of a change,
+            # and the worker would never stop.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait_s, LONGEST_LOOK_S)):
+                    await self._changed.wait()
 
     def _collect_due(self) -> None:
         now = time.time()

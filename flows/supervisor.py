@@ -320,15 +320,20 @@ class Supervisor:
         code = self._worker.returncode
         return f"by signal {-code}" if code < 0 else _last_line(self.worker_log)
 
+    def stop_worker(self) -> None:
+        """Stop the worker, once its polls are over."""
+        if self._worker is None or self._worker.poll() is not None:
+            return
+        self._worker.terminate()
+        try:
+            self._worker.wait(30)
+        except subprocess.TimeoutExpired:
+            self._worker.kill()
+            self._worker.wait()
+
     def stop(self) -> None:
         """Stop the worker, then the server, then its database."""
-        if self._worker is not None and self._worker.poll() is None:
-            self._worker.terminate()
-            try:
-                self._worker.wait(30)
-            except subprocess.TimeoutExpired:
-                self._worker.kill()
-                self._worker.wait()
+        self.stop_worker()
         if self._prefect is not None:
             self._prefect.stop()
         if self._postgres is not None:

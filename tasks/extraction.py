@@ -176,14 +176,17 @@ class _Helper:
             start_new_session=True,
         )
         self.pages_left = PAGES_PER_HELPER
-        await asyncio.wait_for(self._receive(), START_TIMEOUT_S)
+        # Not wait_for, here and below: it swallows a cancellation that comes with an answer.
+        async with asyncio.timeout(START_TIMEOUT_S):
+            await self._receive()
 
     async def extract(self, job: PageJob) -> Article:
         is_whole = False
         try:
             await self._start_for(job.url)
             self.pages_left -= 1
-            answer = await asyncio.wait_for(self._exchange(job), self.settings.timeout_s)
+            async with asyncio.timeout(self.settings.timeout_s):
+                answer = await self._exchange(job)
             is_whole = not isinstance(answer, MemoryError)
         except TimeoutError as error:
             limit = f"{self.settings.timeout_s:g} s"
@@ -236,7 +239,8 @@ class _Helper:
         if process is None:
             return "the pool was closed"
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _END_TIMEOUT_S)
+            async with asyncio.timeout(_END_TIMEOUT_S):
+                await process.wait()
         code = process.returncode
         return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
 

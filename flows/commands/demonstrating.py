@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -192,8 +193,6 @@ def run_demo(
                 "the demo was stopped before its end; nothing was counted"
             ) from None
         finally:
-            if supervisor.server is not None:
-                screen.say("stopping …")
             with undisturbed():
                 supervisor.stop()
 
@@ -258,11 +257,21 @@ class _Demo:
         _write_clock(self.home, clock)
         supervisor.settings = replace(supervisor.settings, clock=clock)
         try:
-            with serve_in_process(self.web, clock) as port:
+            with serve_in_process(self.web, clock) as port, self._worker_stopped():
                 return self._live_with(server, port, keep)
         finally:
             # Its time goes on at the ordinary pace: what is asked later was not hours ago.
             _write_clock(self.home, Clock.starting_at(clock.now(), 1.0))
+
+    @contextlib.contextmanager
+    def _worker_stopped(self) -> Iterator[None]:
+        """Stop the worker at the end: a poll of a web that is gone would tell of failures."""
+        try:
+            yield
+        finally:
+            self.screen.say("stopping …")
+            with undisturbed():
+                self.supervisor.stop_worker()
 
     def _live_with(self, server: RunningServer, port: int, keep: bool) -> DemoOutcome:
         supervisor, screen = self.supervisor, self.screen

@@ -52,6 +52,8 @@ def check_outcome(outcome: DemoOutcome, home: Path, n_sources: int = 12) -> None
         assert reader.query(doubles).rows == ()
         leased = "SELECT source FROM schedule WHERE lease_until IS NOT NULL OR state <> 'active'"
         assert reader.query(leased).rows == ()
+        failed = "SELECT source, reason FROM polls WHERE outcome IN ('failed', 'refused')"
+        assert reader.query(failed).rows == ()
         lost = "SELECT count(*) FROM articles LEFT JOIN entries USING (entry_id)"
         assert reader.query(f"{lost} WHERE entries.entry_id IS NULL").rows == ((0,),)
     assert no_process_of(home), "something was left running"

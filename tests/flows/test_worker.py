@@ -757,3 +757,19 @@ def test_a_run_that_was_forgotten_may_be_queued_again() -> None:
     assert queue.add(run)
     queue.forget(run.id)
     assert queue.add(run)
+
+
+@pytest.mark.parametrize("n_turns", range(5))
+async def test_a_queue_that_is_stopped_stops_though_a_run_comes_in_the_same_moment(
+    n_turns: int,
+) -> None:
+    queue = RunQueue()
+    waiting = asyncio.create_task(queue.next_due())
+    await asyncio.sleep(0.05)
+    queue.add(queued(60.0))
+    for _ in range(n_turns):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    done, _ = await asyncio.wait([waiting], timeout=3)
+    assert waiting in done
+    assert waiting.cancelled()
