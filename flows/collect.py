@@ -13,6 +13,7 @@ from prefect.states import Cancelled, Completed, Failed
 from flows.collector import current
 from flows.poll import poll_source
 from flows.wording import describe_poll
+from models.harmless import one_line
 from models.records import PollResult
 
 
@@ -57,7 +58,7 @@ async def collect_source(source: str, cycle: int | None = None) -> State[Any]:
 def final_state(result: PollResult) -> State[Any]:
     """Return the state a flow run ends in, with a message that says all in one line."""
     poll = result.poll
-    message = f"{describe_poll(result)}; {poll.decision.reason}"
+    message = one_line(f"{describe_poll(result)}; {poll.decision.reason}")
     if poll.outcome in ("failed", "refused"):
         return Failed(message=message)
     return Completed(message=message)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
+from models.errors import ServerError
 from models.harmless import escape_markdown
 from models.polling.fixed import spell_duration
 from models.records import Source
 from tasks.orchestrator import TAG, Orchestrator, artifact_path
+
+logger = logging.getLogger("newsbeat.deploy")
 
 ENTRYPOINT = "flows.collect.collect_source"
 
@@ -65,15 +69,20 @@ async def deploy_sources(
             or before.work_pool != orchestrator.work_pool
         )
         if is_new:
-            await orchestrator.deploy(
-                flow_id,
-                source.source,
-                entrypoint=ENTRYPOINT,
-                tags=deployment_tags(source),
-                description=describe_source(source),
-                version=version,
-                parameter_schema=PARAMETER_SCHEMA,
-            )
+            try:
+                await orchestrator.deploy(
+                    flow_id,
+                    source.source,
+                    entrypoint=ENTRYPOINT,
+                    tags=deployment_tags(source),
+                    description=describe_source(source),
+                    version=version,
+                    parameter_schema=PARAMETER_SCHEMA,
+                )
+            except ServerError as error:
+                # One entry that the server chokes on must not keep the others from it.
+                logger.warning("%s", error)
+                continue
             changed += 1
         if before is not None and before.is_retired:
             await orchestrator.set_paused(source.source, False)

@@ -55,6 +55,8 @@ from tasks.settings import Settings, convert_value
 
 ADDED_FILE = "added.toml"
 
+LONGEST_SPAN_S = 366 * 86_400.0
+
 _SOURCE_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*source[ \t]*\]\]", re.MULTILINE)
 _TABLE_LINE = re.compile(r"\s*\[+\s*(?:source\s*\.\s*)?([\w.-]+)\s*\]+")
 _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
@@ -352,8 +354,17 @@ def _check_positive(number: float) -> str:
     return "" if math.isfinite(number) and number > 0 else "it must be a number above 0"
 
 
+def _check_span(number: float) -> str:
+    allowed = "it must be a number above 0, of at most a year in seconds"
+    return "" if math.isfinite(number) and 0 < number <= LONGEST_SPAN_S else allowed
+
+
 def _check_not_negative(number: float) -> str:
-    return "" if math.isfinite(number) and number >= 0 else "it must be 0 or more"
+    is_so = math.isfinite(number) and 0 <= number <= LONGEST_SPAN_S
+    return "" if is_so else "it must be 0 or more, and at most a year in seconds"
+
+
+_WEB_ADDRESS = re.compile(r"https?://[^/\x00-\x20\x7f<>\"][^\x00-\x20\x7f<>\"]*", re.IGNORECASE)
 
 
 def _check_address(url: str) -> str:
@@ -363,7 +374,7 @@ def _check_address(url: str) -> str:
     except ValueError:
         return allowed
     is_web = parsed.protocol in {"http:", "https:"} and parsed.hostname
-    return "" if is_web and re.match(r"https?://[^/]", url, re.IGNORECASE) else allowed
+    return "" if is_web and _WEB_ADDRESS.fullmatch(url.strip()) else allowed
 
 
 def _check_timezone(name: str) -> str:
@@ -411,7 +422,9 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
         r"[a-z0-9][a-z0-9-]{1,62}",
         "a name is 2 to 63 lower-case letters, digits and dashes, and starts with no dash",
     ),
-    "title": _check_pattern(r"[^\n]{1,200}", "a title is one line of up to 200 characters"),
+    "title": _check_pattern(
+        r"[^\x00-\x1f\x7f]{1,200}", "a title is one line of up to 200 characters"
+    ),
     "url": _check_address,
     "language": _check_pattern(
         r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", "it must be a language code, such as ru or zh-Hans"
@@ -421,10 +434,10 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
     "tags": _check_tags,
     "weight": _check_positive,
     "poll.policy": _check_policy,
-    "poll.interval_s": _check_positive,
-    "poll.min_interval_s": _check_positive,
-    "poll.max_interval_s": _check_positive,
-    "poll.target_lag_s": _check_positive,
+    "poll.interval_s": _check_span,
+    "poll.min_interval_s": _check_span,
+    "poll.max_interval_s": _check_span,
+    "poll.target_lag_s": _check_span,
     "list.links": _check_selector,
     "list.url_pattern": _check_regex,
     "list.date": _check_selector,

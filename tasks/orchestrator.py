@@ -28,6 +28,7 @@ from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Cancelled, Crashed, Scheduled
 
 from models.errors import ServerError
+from models.harmless import one_line, printable
 
 RETIRED = "left the catalogue"
 """Version of a deployment that we paused ourselves; a pause by people has another."""
@@ -192,20 +193,33 @@ class Orchestrator:
         version: str,
         parameter_schema: dict[str, Any],
     ) -> None:
-        """Create or update the deployment of one source. Its pause is left as it is."""
-        deployment_id = await self.client.create_deployment(
-            flow_id=flow_id,
-            name=source,
-            entrypoint=entrypoint,
-            tags=[TAG, *tags],
-            description=description,
-            version=version,
-            parameters={"source": source},
-            parameter_openapi_schema=parameter_schema,
-            enforce_parameter_schema=False,
-            work_pool_name=self.work_pool,
-            pull_steps=[],
-        )
+        """Create or update the deployment of one source. Its pause is left as it is.
+
+        Raises
+        ------
+        ServerError
+            If the server answers, but does not take it.
+        """
+        try:
+            deployment_id = await self.client.create_deployment(
+                flow_id=flow_id,
+                name=source,
+                entrypoint=entrypoint,
+                tags=[TAG, *tags],
+                description=printable(description),
+                version=version,
+                parameters={"source": source},
+                parameter_openapi_schema=parameter_schema,
+                enforce_parameter_schema=False,
+                work_pool_name=self.work_pool,
+                pull_steps=[],
+            )
+        except (httpx.HTTPStatusError, ValueError) as error:
+            raise ServerError(
+                _address(),
+                f"it does not take the deployment of {source}: {one_line(error)[:300]}",
+                "Look at this entry of the catalogue; the others go on",
+            ) from error
         self.deployment_ids[source] = deployment_id
 
     async def deploy_nightly(
@@ -387,7 +401,9 @@ class Orchestrator:
         if await self._read_state_type(run_id) in (None, *TERMINAL_STATES):
             return
         wanted: State[Any] = (
-            Cancelled(message=reason) if state == "cancelled" else Crashed(message=reason)
+            Cancelled(message=one_line(reason))
+            if state == "cancelled"
+            else Crashed(message=one_line(reason))
         )
         try:
             await self.client.set_flow_run_state(run_id, wanted, force=True)
@@ -415,8 +431,8 @@ class Orchestrator:
             ArtifactCreate(
                 key=key,
                 type="markdown",
-                data=text,
-                description=description,
+                data=printable(text),
+                description=printable(description),
                 flow_run_id=flow_run_id,
             )
         )
@@ -431,7 +447,7 @@ class Orchestrator:
                 "PATCH",
                 "/artifacts/{id}",
                 path_params={"id": artifact_id},
-                json={"data": text, "description": description},
+                json={"data": printable(text), "description": printable(description)},
             )
         except httpx.HTTPStatusError as error:
             if error.response.status_code != 404:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from prefect.client.schemas.objects import FlowRun
 from prefect.states import Running
@@ -408,6 +409,29 @@ async def test_a_catalogue_with_a_broken_entry_pauses_nobody(open_desk: Any) -> 
         await with_catalogue(desk, (stranger,), n_problems=1)
         assert desk.schedule().state == "active"
         assert desk.source not in await desk.orchestrator.read_paused()
+
+
+async def test_a_source_that_the_server_chokes_on_does_not_keep_the_others_from_it(
+    open_desk: Any, new_name: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk() as desk:
+        (mine,) = desk.room.catalogue.sources
+        odd = replace(mine, source=new_name("odd"))
+        good = replace(mine, source=new_name("good"), title="half \ud83d and nul \x00")
+        client = desk.orchestrator.client
+        whole = client.create_deployment
+
+        async def choke(*, name: str, **about: Any) -> UUID:
+            if name == odd.source:
+                request = httpx.Request("POST", "http://prefect.example/api/deployments")
+                raise httpx.HTTPStatusError("500", request=request, response=httpx.Response(500))
+            return await whole(name=name, **about)
+
+        monkeypatch.setattr(client, "create_deployment", choke)
+        await deploy_sources(desk.orchestrator, [odd, good])
+        known = await desk.orchestrator.read_deployments()
+        assert good.source in known
+        assert odd.source not in known
 
 
 async def test_deploying_twice_changes_nothing(open_desk: Any) -> None:

@@ -133,6 +133,12 @@ def test_files_are_read_in_order_and_others_left_alone(folder):
         ('http.allow_private = "yes"', "http.allow_private", "quotation marks"),
         ('http.connect_to = "localhost"', "http.connect_to", "host:port"),
         ("http.min_gap_s = -1", "http.min_gap_s", "0 or more"),
+        ("poll.max_interval_s = 1e300", "poll.max_interval_s", "at most a year"),
+        (r'url = "https://wrong.example/\u0000"', "url", "whole address"),
+        (r'url = "https://wrong.example/\u001b[31m"', "url", "whole address"),
+        ('url = "https://wrong.example/>a<b"', "url", "whole address"),
+        (r'title = "red \u001b[31m"', "title", "one line"),
+        (r'title = "nul \u0000"', "title", "one line"),
     ],
 )
 def test_a_wrong_value_is_named_with_file_line_and_what_is_allowed(folder, line, key, words):
