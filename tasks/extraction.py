@@ -27,10 +27,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from models.errors import ParseError
+from models.errors import NewsbeatError, ParseError
 from models.records import Article, ExtractRules, Fetched, Source
 from tasks.articles import extract_article
 from tasks.settings import ExtractSettings
+
+SUSPECT_PAGES = 20
+"""So many pages in a row must go well before a source is trusted again whose page did not."""
+
+SUSPECT_NICENESS = 10
 
 PAGES_PER_HELPER = 500
 """Parsers leak a little on every odd page; a helper is replaced before that adds up."""
@@ -60,6 +65,10 @@ class PageJob:
 class ExtractionPool:
     """Helper processes that extract articles, at most ``settings.workers`` at a time.
 
+    A source one of whose pages took too long, too much memory or its helper's life is
+    suspect: its pages wait for one another, in front of a helper of their own that gives
+    way to everything else. So sixty pages of twenty seconds each hold up no other source.
+
     Use it as ``async with ExtractionPool(settings) as pool``, or call :meth:`start` and
     :meth:`close`. It belongs to the event loop it was started in.
 
@@ -79,6 +88,9 @@ class ExtractionPool:
         self.settings = settings
         self._idle: asyncio.Queue[_Helper] = asyncio.Queue()
         self._helpers = [_Helper(settings) for _ in range(max(settings.workers, 1))]
+        self._aside = _Helper(settings, SUSPECT_NICENESS)
+        self._aside_is_free = asyncio.Lock()
+        self._suspects: dict[str, int] = {}
         self._is_closed = False
         for helper in self._helpers:
             self._idle.put_nowait(helper)
@@ -109,7 +121,8 @@ class ExtractionPool:
     async def extract(self, fetched: Fetched, source: Source, now: datetime) -> Article:
         """Return the article on a fetched page.
 
-        Waits for a free helper as long as it takes; the time limit counts from then.
+        Waits for a free helper as long as it takes; the time limit counts from then. A page
+        that ends its helper is tried once more: something else may have ended it.
 
         Parameters
         ----------
@@ -125,6 +138,8 @@ class ExtractionPool:
         ParseError
             If the page is no article page, takes too long or too much memory, or kills
             its helper. Other pages are not affected.
+        NewsbeatError
+            If no helper can be had: that says nothing of the page.
         """
         job = PageJob(
             fetched.body,
@@ -135,25 +150,64 @@ class ExtractionPool:
             source.timezone,
             now,
         )
-        helper = await self._idle.get()
         try:
-            if self._is_closed:
-                raise ParseError(job.url, "the extraction pool is closed")
-            return await helper.extract(job)
-        finally:
-            self._idle.put_nowait(helper)
+            return await self._extract_in_line(job, source.source)
+        except _EndedError as error:
+            self._suspects[source.source] = SUSPECT_PAGES
+            if not error.may_be_chance:
+                raise
+        return await self._extract_aside(job, source.source)
+
+    async def _extract_in_line(self, job: PageJob, source: str) -> Article:
+        if source not in self._suspects:
+            helper = await self._idle.get()
+            try:
+                # It may have become suspect while it waited.
+                if source not in self._suspects:
+                    return await self._extract_by(helper, job)
+            finally:
+                self._idle.put_nowait(helper)
+        return await self._extract_aside(job, source)
+
+    async def _extract_aside(self, job: PageJob, source: str) -> Article:
+        async with self._aside_is_free:
+            try:
+                article = await self._extract_by(self._aside, job)
+            except _EndedError:
+                self._suspects[source] = SUSPECT_PAGES
+                raise
+            left = self._suspects.get(source, 0) - 1
+            if left > 0:
+                self._suspects[source] = left
+            else:
+                self._suspects.pop(source, None)
+            return article
+
+    async def _extract_by(self, helper: _Helper, job: PageJob) -> Article:
+        if self._is_closed:
+            raise NewsbeatError("the extraction pool is closed")
+        return await helper.extract(job)
 
     async def close(self) -> None:
         """End all helpers. Pages under way fail; calling it twice does no harm."""
         self._is_closed = True
-        await asyncio.gather(*(helper.stop() for helper in self._helpers))
+        await asyncio.gather(*(helper.stop() for helper in [*self._helpers, self._aside]))
+
+
+class _EndedError(ParseError):
+    """A page whose helper had to be ended, or ended itself."""
+
+    def __init__(self, url: str, reason: str, may_be_chance: bool = False) -> None:
+        super().__init__(url, reason)
+        self.may_be_chance = may_be_chance
 
 
 class _Helper:
     """One place for a helper process; the process behind it changes."""
 
-    def __init__(self, settings: ExtractSettings) -> None:
+    def __init__(self, settings: ExtractSettings, niceness: int = 0) -> None:
         self.settings = settings
+        self.niceness = niceness
         self.process: asyncio.subprocess.Process | None = None
         self.pages_left = 0
 
@@ -169,6 +223,7 @@ class _Helper:
             str(self.settings.memory_mb),
             str(self.settings.timeout_s),
             str(os.getpid()),
+            str(self.niceness),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -190,11 +245,10 @@ class _Helper:
             is_whole = not isinstance(answer, MemoryError)
         except TimeoutError as error:
             limit = f"{self.settings.timeout_s:g} s"
-            raise ParseError(job.url, f"extraction took longer than {limit}, ended") from error
+            raise _EndedError(job.url, f"extraction took longer than {limit}, ended") from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise ParseError(
-                job.url, f"the page ended its extractor: {await self._end()}"
-            ) from error
+            reason = f"the page ended its extractor: {await self._end()}"
+            raise _EndedError(job.url, reason, may_be_chance=True) from error
         finally:
             if not is_whole:
                 await self.stop()
@@ -205,12 +259,12 @@ class _Helper:
             await self.start()
         except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             reason = f"no extraction process can be started ({type(error).__name__}: {error})"
-            raise ParseError(url, reason) from error
+            raise NewsbeatError(f"{url}: {reason}") from error
 
     def _article_of(self, url: str, answer: object) -> Article:
         if isinstance(answer, MemoryError):
             limit = f"{self.settings.memory_mb} MiB"
-            raise ParseError(url, f"extraction needs more memory than {limit}")
+            raise _EndedError(url, f"extraction needs more memory than {limit}")
         if isinstance(answer, ParseError):
             raise answer
         if not isinstance(answer, Article):
@@ -269,10 +323,12 @@ def _environment() -> dict[str, str]:
 def serve_pages() -> None:
     """Extract pages from standard input until it ends: the whole life of a helper.
 
-    Arguments of the process: memory limit in MiB, time limit in seconds, parent's id.
+    Arguments of the process: memory limit in MiB, time limit in seconds, parent's id, and
+    how much it gives way to others.
     """
     memory_mb, timeout_s, parent = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
     _die_with(parent)
+    os.nice(int(sys.argv[4]))
     requests, answers = _private_streams()
     _limit_memory(memory_mb)
     _send(answers, "ready")

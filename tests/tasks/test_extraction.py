@@ -13,7 +13,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from models.errors import ParseError
+from models.errors import NewsbeatError, ParseError
 from models.records import ExtractRules, Fetched, Source
 from tasks import extraction
 from tasks.extraction import ExtractionPool
@@ -74,14 +74,61 @@ async def test_page_that_needs_too_much_memory_is_refused_it() -> None:
         assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
 
 
-async def test_helper_that_dies_costs_one_page(pool: ExtractionPool) -> None:
+LONG = b"<html><body><article>" + b"".join(
+    b"<p>Words of an ordinary text, the line of number %d.</p>" % number for number in range(20_000)
+)
+
+
+async def test_page_whose_helper_is_killed_is_tried_once_more(pool: ExtractionPool) -> None:
     pid = helper_pid(pool)
-    page = asyncio.create_task(pool.extract(fetched(ENDLESS), SOURCE, NOW))
+    page = asyncio.create_task(pool.extract(fetched(LONG), SOURCE, NOW))
     await asyncio.sleep(0.3)
-    os.kill(pid, signal.SIGSEGV)
+    os.kill(pid, signal.SIGKILL)
+    assert (await page).kind == "article"
+
+
+async def test_page_that_ends_its_helper_again_and_again_is_given_up(pool: ExtractionPool) -> None:
+    page = asyncio.create_task(pool.extract(fetched(ENDLESS), SOURCE, NOW))
+    killed: set[int] = set()
+    while not page.done():
+        for helper in (*pool._helpers, pool._aside):
+            if helper.process is not None and helper.pages_left < extraction.PAGES_PER_HELPER:
+                killed.add(helper.process.pid)
+                helper.process.send_signal(signal.SIGSEGV)
+        await asyncio.sleep(0.1)
     with pytest.raises(ParseError, match="ended its extractor: SIGSEGV"):
         await page
+    assert len(killed) == 2
     assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_source_with_slow_pages_holds_up_no_other() -> None:
+    settings = ExtractSettings(workers=1, timeout_s=1.0, memory_mb=4096)
+    other = Source("other", "Other", "https://other.example/")
+    async with ExtractionPool(settings) as pool:
+        slow = [asyncio.create_task(pool.extract(fetched(ENDLESS), SOURCE, NOW)) for _ in range(20)]
+        await asyncio.sleep(0)
+        began = time.monotonic()
+        for _ in range(3):
+            assert (await pool.extract(fetched(SAMPLE), other, NOW)).kind == "article"
+        assert time.monotonic() - began < 10
+        assert not slow[-1].done()
+        for page in slow:
+            page.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+
+
+async def test_suspect_source_is_trusted_again_once_its_pages_go_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extraction, "SUSPECT_PAGES", 2)
+    settings = ExtractSettings(workers=1, timeout_s=1.0, memory_mb=4096)
+    async with ExtractionPool(settings) as pool:
+        with pytest.raises(ParseError, match="longer than 1 s"):
+            await pool.extract(fetched(ENDLESS), SOURCE, NOW)
+        for is_suspect in (True, True, False):
+            assert (SOURCE.source in pool._suspects) == is_suspect
+            await pool.extract(fetched(SAMPLE), SOURCE, NOW)
 
 
 async def test_helper_that_died_while_idle_costs_nothing(pool: ExtractionPool) -> None:
@@ -121,7 +168,7 @@ async def test_closed_pool_says_so_and_leaves_nobody() -> None:
     await pool.close()
     await pool.close()
     assert not psutil.pid_exists(pid)
-    with pytest.raises(ParseError, match="pool is closed"):
+    with pytest.raises(NewsbeatError, match="pool is closed"):
         await pool.extract(fetched(SAMPLE), SOURCE, NOW)
 
 
