@@ -81,12 +81,11 @@ def main(
 def _run(moments_s: list[float], minutes: float, data: Path | None) -> dict[str, Any]:
     home = Path(tempfile.mkdtemp(prefix="newsbeat-kill-"))
     killer = Killer(moments_s)
-    try:
-        outcome = run_demo(
-            home / "demo", minutes=minutes, data=data, quiet=True, meddle=killer.meddle
-        )
-    finally:
+    outcome = run_demo(home / "demo", minutes=minutes, data=data, quiet=True, meddle=killer.meddle)
+    if outcome.is_good:
         shutil.rmtree(home, ignore_errors=True)
+    else:
+        say(f"something is wrong; everything is kept in {home}")
     return _count(outcome, killer)
 
 
@@ -119,8 +118,8 @@ def _render(results: list[dict[str, Any]], total: dict[str, Any], seed: int) -> 
     rows = [[number, *(each[key] for key in COUNTED)] for number, each in enumerate(results, 1)]
     rows.append(["all", *(f"**{total[key]}**" for key in COUNTED)])
     header = ["demo", *(key.replace("_", " ") for key in COUNTED)]
-    problems = [f"- {problem}" for each in results for problem in each["problems"]]
-    return "\n\n".join([markdown_table(header, rows), *problems, f"Seed {seed}."])
+    problems = "\n".join(f"- {problem}" for each in results for problem in each["problems"])
+    return "\n\n".join(filter(None, [markdown_table(header, rows), problems, f"Seed {seed}."]))
 
 
 if __name__ == "__main__":

@@ -27,17 +27,17 @@ QUERY_S = 2.0
 would wait for most of that, which is no cost of a run."""
 
 OUR_POOL, STOCK_POOL = "newsbeat", "stock"
+STOCK = [sys.executable, "-m", "prefect", "worker", "start", "--type", "process"]
+STOCK += ["--pool", STOCK_POOL, "--limit", str(LIMIT), "--name", "stock"]
 
 
 def measure(n_ours: int = 200, n_stock: int = 12) -> dict[str, Any]:
     """Run both and return their figures."""
-    path = os.pathsep.join([str(FOLDER), str(FOLDER.parent)])
-    # No source of its own: the pool gives it the empty flow's runs alone.
-    with Rig(f"\n[worker]\nquery_s = {QUERY_S}\n", {"PYTHONPATH": path}) as rig:
-        with _our_worker(rig) as pid:
+    with Rig(f"\n[worker]\nquery_s = {QUERY_S}\n") as rig:
+        with _process(rig, [sys.executable, str(FOLDER / "bareworker.py")]) as pid:
             say(f"our worker: {n_ours} empty runs …")
             ours = asyncio.run(_measure(rig, OUR_POOL, pid, n_ours))
-        with _stock_worker(rig, path) as pid:
+        with _process(rig, STOCK) as pid:
             say(f"process worker, limit {LIMIT}: {n_stock} empty runs …")
             stock = asyncio.run(_measure(rig, STOCK_POOL, pid, n_stock))
     both = {"ours": ours, "stock": stock}
@@ -83,36 +83,26 @@ def render(result: dict[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def _our_worker(rig: Rig) -> Iterator[int]:
-    rig.supervisor.start_worker()
-    pid = rig.supervisor.worker_pid
-    assert pid is not None
-    try:
-        yield pid
-    finally:
-        stop_process(pid)
-
-
-@contextlib.contextmanager
-def _stock_worker(rig: Rig, path: str) -> Iterator[int]:
-    command = [sys.executable, "-m", "prefect", "worker", "start", "--type", "process"]
-    command += ["--pool", STOCK_POOL, "--limit", str(LIMIT), "--name", "stock"]
+def _process(rig: Rig, command: list[str]) -> Iterator[int]:
+    """Run a worker, and end it and what it started."""
     environment = {
         **os.environ,
         **client_environment(rig.settings, rig.api_url),
+        "NEWSBEAT_HOME": str(rig.home),
         "PREFECT_WORKER_QUERY_SECONDS": str(QUERY_S),
-        "PYTHONPATH": path,
+        "PYTHONPATH": os.pathsep.join([str(FOLDER), str(FOLDER.parent)]),
     }
-    with (rig.home / "stock.log").open("wb") as log:
+    with (rig.home / "worker.log").open("ab") as log:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=rig.home
         )
     try:
         yield process.pid
     finally:
-        for child in psutil.Process(process.pid).children(recursive=True):
-            stop_process(child.pid)
-        stop_process(process.pid)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            children = psutil.Process(process.pid).children(recursive=True)
+            for pid in (process.pid, *(child.pid for child in children)):
+                stop_process(pid)
         process.wait()
 
 
@@ -163,8 +153,10 @@ async def _run_through(
 
     # A paused pool hands out nothing: making the runs is not measured.
     await client.update_work_pool(pool, WorkPoolUpdate(is_paused=True))
-    for _ in range(n):
-        await client.create_flow_run_from_deployment(deployment, state=Scheduled())
+    for cycle in range(n):
+        await client.create_flow_run_from_deployment(
+            deployment, state=Scheduled(), parameters={"cycle": cycle}
+        )
     done_before = await _n_done(client, deployment)
     await asyncio.sleep(2 * QUERY_S)
     before = rig.read_cpu(pid, whole_tree=True)
