@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -262,14 +262,35 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
     known = await collector.write(
         collector.warehouse.read_known, source, [item.entry_id for item in listed]
     )
+    is_first = findings.schedule.last_success_at is None
+    if listed and not known and not is_first:
+        known = await _known_by_address(collector, source, listed)
     findings.entries = [item for item in listed if item.entry_id not in known]
     findings.relisted = [item for item in listed if _is_changed(item, known)]
-    is_first = findings.schedule.last_success_at is None
     if listed and not is_first:
         findings.overlap = bool(known)
         # Not one known entry in the list: the window may have moved past some unseen.
         findings.possible_loss = not known
     findings.outcome = "new" if findings.entries else "empty"
+
+
+async def _known_by_address(
+    collector: Collector, source: str, listed: Sequence[NewEntry]
+) -> dict[str, KnownEntry]:
+    """Return the entries whose articles are stored, where a list seems all new and is not.
+
+    Some publishers make up their identifiers anew for every answer. Were they believed, the
+    whole list would be stored and fetched again with every poll.
+    """
+    ids = {item.entry_id: article_id(source, item.entry.url) for item in listed}
+    stored = await collector.write(collector.warehouse.read_stored, list(ids.values()))
+    if 2 * len(stored) < len(set(ids.values())):
+        return {}
+    return {
+        item.entry_id: KnownEntry(item.entry_id, item.fingerprint)
+        for item in listed
+        if ids[item.entry_id] in stored
+    }
 
 
 def newest_first(entries: Iterable[Entry]) -> list[Entry]:
@@ -473,7 +494,9 @@ async def _store(collector: Collector, findings: Findings) -> PollResult:
     if findings.pages:
         await collector.write(collector.pages.flush)
     try:
-        await collector.write(collector.warehouse.store_poll, result)
+        counts = await collector.write(collector.warehouse.store_poll, result)
+        stored = replace(result.poll, articles_stored=counts.articles + counts.versions)
+        return result if counts.is_repeat else replace(result, poll=stored)
     except UnstorableError as error:
         logger.exception("poll of %s", findings.source.source)
         bare = Findings(findings.source, findings.schedule, findings.started_at)

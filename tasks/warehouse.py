@@ -262,6 +262,14 @@ class Warehouse:
             known |= dict(select_by_ids(connection, columns, "entry_heads", "entry_id", known))
         return {key: KnownEntry(key, fingerprint) for key, fingerprint in known.items()}
 
+    def read_stored(self, article_ids: Sequence[str]) -> set[str]:
+        """Return which of the articles there are."""
+        with self._using() as connection:
+            rows = select_by_ids(
+                connection, "article_id", "article_heads", "article_id", article_ids
+            )
+        return {key for (key,) in rows}
+
     def read_pending(self, source: str, now: datetime, limit: int) -> list[PendingArticle]:
         """Return entries whose article page is to be tried (again) now, the oldest debt first."""
         with self._using() as connection:

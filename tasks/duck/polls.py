@@ -62,7 +62,9 @@ def store_poll(connection: duckdb.DuckDBPyConnection, result: PollResult) -> Sto
     _store_articles(connection, result, rows)
     _store_pending(connection, result)
     mean_lag_s = sum(rows.lags) / len(rows.lags) if rows.lags else None
-    insert_rows(connection, "polls", [_poll_row(result, mean_lag_s)])
+    # What was fetched again and is as before does not count as stored.
+    n_stored = len(rows.articles) + len(rows.changed)
+    insert_rows(connection, "polls", [_poll_row(result, n_stored, mean_lag_s)])
     return StoredCounts(
         entries=n_entries,
         pages=len(result.pages),
@@ -372,7 +374,7 @@ def _store_pending(connection: duckdb.DuckDBPyConnection, result: PollResult) ->
     insert_rows(connection, "pending_articles", rows)
 
 
-def _poll_row(result: PollResult, mean_lag_s: float | None) -> Row:
+def _poll_row(result: PollResult, n_stored: int, mean_lag_s: float | None) -> Row:
     poll = result.poll
     return (
         poll.poll_id,
@@ -386,7 +388,7 @@ def _poll_row(result: PollResult, mean_lag_s: float | None) -> Row:
         poll.reason,
         poll.entries_listed,
         poll.entries_new,
-        poll.articles_stored,
+        n_stored,
         mean_lag_s,
         poll.overlap,
         poll.possible_loss,

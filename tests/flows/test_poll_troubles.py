@@ -159,3 +159,46 @@ async def test_a_huge_listing_is_parsed_beside_the_loop(open_press: Any, site: A
         loop_s = time.thread_time() - before_s
         assert result.poll.entries_listed == 500
         assert loop_s < result.poll.cpu_s
+
+
+async def test_identifiers_made_up_anew_do_not_make_the_list_new(
+    open_press: Any, site: Any
+) -> None:
+    async with open_press() as room:
+
+        def publish(poll: int, names: list[str]) -> None:
+            items = "".join(
+                f"<item><title>{name}</title><link>http://press.example/{name}</link>"
+                f"<guid>{poll}-{name}</guid></item>"
+                for name in names
+            )
+            site.add("/feed", f"<rss><channel>{items}</channel></rss>".encode(), kind="text/xml")
+
+        text = "<p>The harbour was busy that day, and the town talked of little else.</p>" * 9
+        names = ["bridge", "tram", "market", "school"]
+        for name in [*names, "ferry"]:
+            site.add(f"/{name}", f"<!doctype html><h1>{name}</h1>{text}".encode())
+        publish(1, names)
+        assert len((await room.polled()).entries) == 4
+        publish(2, ["ferry", *names[:3]])
+        result = await room.polled()
+        assert [item.entry.title for item in result.entries] == ["ferry"]
+        assert (result.poll.overlap, result.poll.possible_loss) == (True, False)
+        publish(3, ["ferry", *names[:3]])
+        assert (await room.polled()).poll.outcome == "empty"
+        assert room.rows("SELECT count(*) FROM entries") == [(5,)]
+        assert site.paths.count("/bridge") == 1
+
+
+async def test_an_article_that_is_as_before_does_not_count_as_stored(
+    open_press: Any, site: Any
+) -> None:
+    async with open_press() as room:
+        add_feed(site)
+        page = site.answers["/bridge"]
+        assert (await room.polled()).poll.articles_stored == 1
+        add_feed(site, "Another title, in the list alone")
+        site.answers["/bridge"] = page
+        assert (await room.polled()).poll.articles_stored == 0
+        assert site.paths.count("/bridge") == 2
+        assert room.rows("SELECT articles_stored FROM polls ORDER BY cycle") == [(1,), (0,)]
