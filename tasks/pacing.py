@@ -32,7 +32,15 @@ class _Host:
     start: asyncio.Lock = field(default_factory=asyncio.Lock)
     n_turns: int = 0
     next_at: datetime | None = None
+    gap: timedelta = timedelta(0)
     not_before: datetime | None = None
+
+    def heed_clock(self, now: datetime) -> None:
+        """Shorten waits that only a clock put back can have made so long."""
+        if self.next_at is not None:
+            self.next_at = min(self.next_at, now + self.gap)
+        if self.not_before is not None:
+            self.not_before = min(self.not_before, now + timedelta(seconds=MAX_HOLD_S))
 
     def is_idle(self, now: datetime) -> bool:
         moments = (self.next_at, self.not_before)
@@ -117,7 +125,8 @@ class HostPacer:
                 await self._wait(host, state)
                 gap = self._gap_s if gap_s is None else gap_s
                 gap = max(gap, min(crawl_delay_s or 0.0, MAX_CRAWL_DELAY_S))
-                state.next_at = self._clock.now() + timedelta(seconds=gap)
+                state.gap = timedelta(seconds=gap)
+                state.next_at = self._clock.now() + state.gap
         except BaseException:
             state.n_turns -= 1
             if has_slot:
@@ -145,6 +154,7 @@ class HostPacer:
 
     async def _wait(self, host: str, state: _Host) -> None:
         while True:
+            state.heed_clock(self._clock.now())
             self._check_hold(host, state)
             moments = [at for at in (state.next_at, state.not_before) if at is not None]
             at = max(moments, default=None)

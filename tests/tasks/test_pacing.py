@@ -160,3 +160,11 @@ async def test_idle_hosts_are_forgotten_and_waiting_ones_are_not() -> None:
     assert pacer.n_hosts <= pacing._MAX_IDLE_HOSTS + 2
     assert pacer.not_before("held.example") is not None
     turn.end()
+
+
+async def test_a_clock_that_is_put_back_makes_nobody_wait_for_the_time_it_lost() -> None:
+    start = datetime(2024, 3, 1, tzinfo=UTC)
+    pacer = HostPacer(Clock.starting_at(start, FAST), 2.0, 2)
+    (await pacer.take_turn("a.example")).end()
+    pacer._clock = Clock.starting_at(start - timedelta(hours=10), FAST)
+    (await asyncio.wait_for(pacer.take_turn("a.example"), 2.0)).end()
