@@ -15,6 +15,7 @@
     ├─ QualityError                a batch was refused, or could not be judged
     └─ ModelError
        ├─ InsufficientDataError(needed, got)
+       ├─ ContaminatedReference(reason, share)
        └─ ConvergenceError
 
 Errors carry fields and build their text in ``__str__``; the fields go through
@@ -208,6 +209,26 @@ class InsufficientDataError(ModelError):
 
     def __str__(self) -> str:
         return f"{self.got} observations, {self.needed} needed"
+
+
+class ContaminatedReference(ModelError):  # noqa: N818 - named by what it says of the pages
+    """Pages that were to be a reference look wrong already.
+
+    Parameters
+    ----------
+    reason
+        What is wrong, in a few words.
+    share
+        Share of the pages it holds for, 0 to 1.
+    """
+
+    def __init__(self, reason: str, share: float) -> None:
+        super().__init__(reason, share)
+        self.reason = reason
+        self.share = share
+
+    def __str__(self) -> str:
+        return f"these pages cannot be a reference: {self.reason} (share {self.share})"
 
 
 class ConvergenceError(ModelError):

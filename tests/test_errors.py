@@ -22,6 +22,7 @@ EXAMPLES = [
     errors.QualityError("batch of 3 rows has no title"),
     errors.ModelError("no answer"),
     errors.InsufficientDataError(needed=30, got=4),
+    errors.ContaminatedReference("texts repeat one another", 0.75),
     errors.ConvergenceError("did not settle in 100 steps"),
 ]
 UNSPOKEN = {"status", "retry_after_s"}

@@ -1,0 +1,1 @@
+"""Has the site changed under us, and is the text still right: features, reference, watch."""
