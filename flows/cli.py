@@ -397,6 +397,43 @@ def add(
         _print_json(found)
 
 
+@main.command(short_help="Show which keyword rules hit a text, where and why.")
+@click.argument("file", metavar="FILE")
+@HOME
+@click.option(
+    "--rules",
+    type=click.Path(exists=True, path_type=Path),
+    help="File or folder of rules, in place of data/keywords.",
+)
+@click.option("--source", help="Take the text for this source's: the scope of rules holds.")
+@click.option("--language", help="Two-letter code: rules for other languages do not hold.")
+@AS_JSON
+def match(
+    file: str,
+    home: Path,
+    rules: Path | None,
+    source: str | None,
+    language: str | None,
+    as_json: bool,
+) -> None:
+    """Show which keyword rules hit the text in FILE (- for standard input), where and why.
+
+    The first line counts as the title.
+
+    \b
+    Example:  newsbeat match article.txt
+              echo "Dam bursts above the town" | newsbeat match - --rules my-rules.toml
+    """
+    from flows.commands.matching import match_file, warn_of
+
+    report = match_file(_settings(home), file, rules, source, language)
+    warn_of(report.problems)
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        _print_rich(report)
+
+
 @main.command()
 @HOME
 @AS_JSON

@@ -276,6 +276,11 @@ class Settings:
         return self.home / "data" / "sources"
 
     @property
+    def keywords_folder(self) -> Path:
+        """The folder of the user's own keyword rules."""
+        return self.home / "data" / "keywords"
+
+    @property
     def agent_string(self) -> str:
         """The ``User-Agent`` sent with every request."""
         contact = f" (+{self.agent.contact})" if self.agent.contact else ""

@@ -1,0 +1,1 @@
+"""What matters: keyword rules over new articles, and what people are told of their hits."""
