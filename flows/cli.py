@@ -200,6 +200,22 @@ def status(home: Path, as_json: bool) -> None:
 
 @main.command()
 @HOME
+def page(home: Path) -> None:
+    """Serve the status page alone, until Ctrl-C; `newsbeat up` does it by itself.
+
+    For where `newsbeat worker` runs without `up`, or nothing does.
+
+    \b
+    Example:  newsbeat page
+              NEWSBEAT_PAGE_PORT=8080 newsbeat page --home ~/news
+    """
+    from flows.commands.showing import show_page
+
+    show_page(_settings(home))
+
+
+@main.command()
+@HOME
 @click.argument("query", required=False)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @AS_JSON

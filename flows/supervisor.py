@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -32,6 +33,9 @@ from tasks.prefect_server import (
     without_prefect,
 )
 from tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from tasks.pageserver import PageServer
 
 WORKER_READY = "worker ready"
 WORKER_DEPLOYED = "deployed"
@@ -108,6 +112,7 @@ class Supervisor:
         self.settings = settings
         self._environ = environ
         self.server: RunningServer | None = None
+        self.page: PageServer | None = None
         self.restarts = 0
         self._say = say
         self._postgres: EmbeddedPostgres | None = None
@@ -165,6 +170,23 @@ class Supervisor:
         self.server = self._prefect.start()
         self._server_started = time.monotonic()
         return self.server
+
+    def start_page(self) -> str:
+        """Serve the status page from this process, and return its address.
+
+        It is no part of the collecting: where its port is taken, it goes to another.
+
+        Raises
+        ------
+        ConfigError
+            If the settings would have it reached from elsewhere without a token, or name an
+            address that is none of this machine's.
+        """
+        # Needed by `up` alone; others come here for a name or two.
+        from flows.page import make_page_server
+
+        self.page = make_page_server(self.settings, is_watched=True)
+        return self.page.start()
 
     def start_worker(self) -> None:
         """Start the worker as a process of its own.
@@ -332,12 +354,14 @@ class Supervisor:
             self._worker.wait()
 
     def stop(self) -> None:
-        """Stop the worker, then the server, then its database."""
+        """Stop the worker, then the server, then its database; the page last of all."""
         self.stop_worker()
         if self._prefect is not None:
             self._prefect.stop()
         if self._postgres is not None:
             self._postgres.stop()
+        if self.page is not None:
+            self.page.stop()
         if self._lease is not None:
             self._lease.release()
 

@@ -232,6 +232,47 @@ class RefitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSettings:
+    """``[page]``: the status page that `newsbeat up` serves.
+
+    Attributes
+    ----------
+    host
+        Address it listens on. Any but this machine's own needs a token.
+    port
+        Where that port is taken, a free one is used and said.
+    token
+        Secret that lets people in, as the password of any name; empty asks for none.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 4300
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """``[report]``: the report of every day.
+
+    Attributes
+    ----------
+    at
+        When yesterday's is written, ``HH:MM`` in UTC; empty leaves it to `newsbeat report`.
+    folder
+        Where it goes, relative to the home folder; a folder for each day.
+    timezone
+        IANA zone whose days they are.
+    baseline_days
+        Days before, with which a day is compared.
+    """
+
+    at: str = "00:20"
+    folder: str = "data/reports"
+    timezone: str = "UTC"
+    baseline_days: int = 14
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, and the folder they belong to.
 
@@ -253,6 +294,8 @@ class Settings:
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     refit: RefitSettings = field(default_factory=RefitSettings)
+    page: PageSettings = field(default_factory=PageSettings)
+    report: ReportSettings = field(default_factory=ReportSettings)
     clock: Clock = field(default_factory=Clock)
 
     @property
@@ -296,6 +339,8 @@ _SECTIONS: dict[str, type[Any]] = {
     "worker": WorkerSettings,
     "budget": BudgetSettings,
     "refit": RefitSettings,
+    "page": PageSettings,
+    "report": ReportSettings,
 }
 
 
@@ -328,6 +373,8 @@ _LEAST_MOST: dict[str, tuple[float, float]] = {
     "worker.poll_timeout_s": (1, 86_400),
     "refit.weeks": (1, 1000),
     "refit.threads": (1, 256),
+    "page.port": (0, 65_535),
+    "report.baseline_days": (1, 366),
 }
 """The least and the most of a number; of those not named here 0 is the least."""
 
@@ -347,6 +394,11 @@ _PATTERNS = {
     "prefect.host": (r"[\w.:-]+", "it must be a host or an IP address of this machine"),
     "prefect.work_pool": (r"[\w .-]{1,100}", "it must be a name of letters, digits and dashes"),
     "refit.at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
+    "page.host": (r"[\w.:-]+", "it must be a host or an IP address of this machine"),
+    "page.token": (r"([!-~]{16,200})?", "it must be 16 printable characters or more, or empty"),
+    "report.at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
+    "report.timezone": (r"[\w+/-]+", "it must be an IANA zone such as Europe/Berlin"),
+    "report.folder": (r"[^\x00\n]+", "it must name a folder"),
 }
 """What a text must look like, and that in words."""
 

@@ -11,6 +11,7 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from tasks.postgres import start_postgres
 from tasks.prefect_server import PrefectServer, client_environment, find_free_port
 from tasks.settings import PrefectSettings, Settings
+from tasks.warehouse import Warehouse
 
 Step = bytes | float
 """What to send, or how many seconds to wait first."""
@@ -155,6 +157,21 @@ def new_name() -> Callable[[str], str]:
     """Makes names no other test has: the tests share one server, and it forgets nothing."""
     numbers = itertools.count(1)
     return lambda word: f"{word}-{next(numbers)}"
+
+
+FORTNIGHT = Path(__file__).parent / "samples" / "fortnight.sql"
+
+
+@pytest.fixture(scope="session")
+def fortnight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The warehouse's folder of a small invented press: two weeks of it, up to now."""
+    settings = Settings(home=tmp_path_factory.mktemp("press"))
+    now = f"TIMESTAMPTZ '{datetime.now(UTC).isoformat()}'"
+    with Warehouse.open(settings, "test") as warehouse:
+        for statement in FORTNIGHT.read_text(encoding="utf-8").split(";\n"):
+            if statement.strip():
+                warehouse.query(statement.replace("@now", now))
+    return settings.folder
 
 
 @pytest.fixture(scope="session")

@@ -106,7 +106,7 @@ def test_a_query_of_the_readme_is_answered(number, tmp_path):
 
 def test_the_pictures_of_the_readme_are_small():
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
-    assert len(pictures) == 3
+    assert len(pictures) == 4
     for picture in pictures:
         data = (ROOT / picture).read_bytes()
         assert data.startswith(b"\x89PNG")

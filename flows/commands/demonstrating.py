@@ -277,9 +277,10 @@ class _Demo:
         supervisor, screen = self.supervisor, self.screen
         sources = self.web.sources(port, POLL_INTERVAL_S, policy="auto")
         write_catalogue(sources, supervisor.settings.sources_folder)
+        supervisor.start_page()
         supervisor.start_worker()
         await_worker(supervisor, screen, len(sources))
-        say_addresses(supervisor.settings, server, screen)
+        say_addresses(supervisor, server, screen)
         screen.say(
             f"collecting for {self.minutes:g} min, in which"
             f" {spell_duration(self.minutes * 60 * self.speed)} of recorded time go by"

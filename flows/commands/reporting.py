@@ -16,8 +16,9 @@ from flows.wording import spell_count
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
 from models.records import BudgetReport, SourceStatus
+from tasks.clock import Clock
 from tasks.settings import Settings
-from tasks.warehouse_reader import open_reader
+from tasks.warehouse_reader import WarehouseReader, open_reader
 
 LATE = timedelta(minutes=2)
 LATE_WALL_S = 20.0
@@ -211,11 +212,16 @@ def read_report(settings: Settings) -> StatusReport:
     WarehouseError
         If there is no warehouse yet, or it cannot be read.
     """
-    now = settings.clock.now()
-    late_after = max(LATE, timedelta(seconds=LATE_WALL_S * settings.clock.speed))
     with open_reader(settings) as reader:
-        rows, budget = tuple(reader.read_status(now)), reader.read_budget()
-        return StatusReport(rows, now, reader.is_live, late_after, budget)
+        return report_from(reader, settings.clock)
+
+
+def report_from(reader: WarehouseReader, clock: Clock) -> StatusReport:
+    """Return how every source stands, from a warehouse that is open."""
+    now = clock.now()
+    late_after = max(LATE, timedelta(seconds=LATE_WALL_S * clock.speed))
+    rows, budget = tuple(reader.read_status(now)), reader.read_budget()
+    return StatusReport(rows, now, reader.is_live, late_after, budget)
 
 
 def describe_budget(budget: BudgetReport) -> str:

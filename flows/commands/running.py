@@ -134,10 +134,12 @@ def check_can_collect(settings: Settings, catalogue: Catalogue) -> None:
 
 
 def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
+    # First: settings it cannot live with are said before anything is started.
+    supervisor.start_page()
     server = supervisor.start_server()
     supervisor.start_worker()
     await_worker(supervisor, screen, n_sources)
-    say_addresses(supervisor.settings, server, screen)
+    say_addresses(supervisor, server, screen)
     screen.say(f"log       {supervisor.worker_log}")
     screen.say(f"{spell_count(n_sources, 'source')}; Ctrl-C stops everything, and loses nothing")
     watched = _Watched(supervisor.settings, screen)
@@ -147,8 +149,12 @@ def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
         supervisor.watch()
 
 
-def say_addresses(settings: Settings, server: RunningServer, screen: Screen) -> None:
+def say_addresses(supervisor: Supervisor, server: RunningServer, screen: Screen) -> None:
     """Say where to look at what goes on."""
+    settings, page = supervisor.settings, supervisor.page
+    if page is not None:
+        moved = f" (port {settings.page.port} is taken)" if page.is_elsewhere else ""
+        screen.say(f"page      {page.url}   what broke, what is late, what was lost{moved}")
     screen.say(f"Prefect   {server.ui_url}/deployments   a deployment for each source")
     screen.say(f"          {server.ui_url}/artifacts     and a page: its polls, lag, next poll")
     screen.say(f"ask       {spell_command(settings.home, 'sql', 'FROM lag_by_source_day')}")
