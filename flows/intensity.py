@@ -15,9 +15,11 @@ from models.intensity.forecast import Forecast, make_forecast
 from models.intensity.lag import observe_lag
 from models.intensity.stamps import clean_stamps
 from models.intensity.state import FloatArray, State, new_state, read_state
+from models.intensity.weekly import overall_per_hour
 from models.polling.choice import choose_next_poll
 from models.polling.forecasting import Basis
 from models.polling.moment import Moment
+from models.polling.price import FAIRNESS, fair_price
 from models.records import Entry, FittedModel, Observed, PollRules, Source
 from models.week import zone_table
 from models.window import most_entries, safe_table
@@ -212,7 +214,7 @@ class Intensities:
         fitted, forecast = habits.fitted, self.forecast(source, at)
         return Basis(
             forecast=forecast,
-            price=price / source.weight,
+            price=fair_price(price / source.weight, forecast.usual_per_hour, FAIRNESS),
             chosen=fitted.policy if fitted else "price",
             empty_share=habits.empty_share if counts_bytes else 1.0,
             most_entries=most_entries(
@@ -230,7 +232,7 @@ class Intensities:
         megabytes = (habits.full_bytes or DEFAULT_INDEX_BYTES) / 1e6
         return Demand(
             rates_per_h=weekly_rates(habits.state),
-            weight=source.weight,
+            weight=source.weight / fair_price(1.0, overall_per_hour(habits.state), FAIRNESS),
             cost=megabytes if counts_bytes else 1.0,
             floor_s=source.poll.min_interval_s,
             ceiling_s=source.poll.max_interval_s,

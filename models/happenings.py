@@ -152,13 +152,14 @@ def _cut_stamps(source: MadeUpSource, *_: object) -> Stream:
     return Stream(source.source, stamps // HOUR_S * HOUR_S, appear_s=stamps)
 
 
+WEEK_AFTER = {"week 1": (0.0, 168.0)}
 WEEKS_AFTER = {"three weeks": (0.0, 504.0)}
 
 EVENTS = {
-    "nothing": Happening(_calm, WEEKS_AFTER),
+    "nothing": Happening(_calm, WEEK_AFTER | WEEKS_AFTER),
     "rates double": Happening(_double, {"day 1": (0.0, 24.0), "weeks 3-4": (336.0, 672.0)}),
     "holiday": Happening(_take_holiday, {"Monday to Friday": (0.0, 120.0)}),
-    "clock change": Happening(_shift_clock, {"week 1": (0.0, 168.0)}),
+    "clock change": Happening(_shift_clock, WEEK_AFTER),
     "outage": Happening(
         _break_down, {"backlog": (12.0, 12.001), "12 h after": (12.001, 24.0)}, down_h=12.0
     ),

@@ -21,11 +21,12 @@ from models.intensity.lag import observe_lag
 from models.intensity.phase import fill_phase
 from models.intensity.stamps import settle_stamps
 from models.intensity.state import FORECAST_HOURS, FloatArray, State, new_state
+from models.intensity.weekly import overall_per_hour
 from models.peers import commafeed_interval, mavsync_interval, miniflux_interval, nutch_interval
 from models.polling.adaptive import next_interval
 from models.polling.count import next_by_count
 from models.polling.plan import next_by_plan
-from models.polling.price import next_by_price
+from models.polling.price import FAIRNESS, fair_price, next_by_price
 from models.week import HOUR_S, hour_of_week, next_hour, offset_at, zone_table
 from models.window import most_entries, safe_table
 
@@ -72,6 +73,8 @@ class Rule:
         Bounds of any wait, seconds; Fixed has none.
     empty_share
         Cost of an empty poll as a share of a full one.
+    fairness
+        How far slow sources are favoured (price, plan).
     """
 
     policy: str
@@ -84,6 +87,7 @@ class Rule:
     floor_s: float = 30.0
     ceiling_s: float = 86_400.0
     empty_share: float = 1.0
+    fairness: float = FAIRNESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,16 +435,17 @@ def _forecast_wait(
     if policy == COUNT:
         return next_by_count(now_s, rates, hour_ends_s, figures.knob, figures.ceiling_s) - now_s
     excess = excess_at(state, now_s)
+    price = fair_price(figures.knob, overall_per_hour(state), figures.fairness)
     most = most_entries(safe, state.branching, state.decay_s, rates[0])
     if policy == PRICE:
         at, _, _ = next_by_price(
             now_s, rates, hour_ends_s, excess, state.branching, state.decay_s,
-            figures.knob, figures.empty_share, most, figures.ceiling_s,
+            price, figures.empty_share, most, figures.ceiling_s,
         )  # fmt: skip
     else:
         at, _, _ = next_by_plan(
             now_s, rates, hour_ends_s, excess, state.branching, state.decay_s,
-            figures.knob, figures.empty_share, most, figures.ceiling_s,
+            price, figures.empty_share, most, figures.ceiling_s,
             minutes, seconds, offset_s, state.lag_s,
         )  # fmt: skip
     return float(at - now_s)

@@ -1,7 +1,8 @@
 """The floor: scores on small made-up sets that no change may fall below.
 
 ``python benchmarks/polling.py --raise-floor`` writes them anew; a test compares. They are
-mean lags over a timer's at equal polls, so less is better, and the same on every machine.
+mean lags and 95th percentiles over a timer's at equal polls, so less is better, and the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from models.backtest import CONTENDERS, Bench, train
+from models.backtest import CONTENDERS, Bench, Score, train
 from models.happenings import make_event
 from models.synthetic import make_synthetic_trace
 from models.traces import Trace
@@ -34,9 +35,10 @@ def measure_floor() -> dict[str, float]:
         "hour-cut stamps": _calm("hour-cut stamps"),
     }
     return {
-        f"{policy}, {name}": score
+        f"{policy}, {name}{kind}": value
         for name, trace in sets.items()
         for policy, score in _scores(trace).items()
+        for kind, value in (("", score.lag_vs_fixed), (", p95", score.p95_vs_fixed))
     }
 
 
@@ -57,8 +59,8 @@ def _calm(name: str) -> Trace:
     return replace(event.trace, end_s=event.event_s)
 
 
-def _scores(trace: Trace) -> dict[str, float]:
+def _scores(trace: Trace) -> dict[str, Score]:
     bench = Bench(trace, train(trace))
     fixed = bench.time(INTERVAL_S)
     names = ("price", "plan", "holt-winters")
-    return {name: bench.tune(CONTENDERS[name], fixed).lag_vs_fixed for name in names}
+    return {name: bench.tune(CONTENDERS[name], fixed) for name in names}

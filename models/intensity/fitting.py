@@ -55,7 +55,7 @@ LEAST_ENTRIES = 20
 LEAST_GUESS = 1e-3
 """Entries per hour that a source is taken to publish at the least."""
 
-MOST_ACTS = 8_000
+MOST_ACTS = 5_000
 """Acts of publishing that bursts are fitted on; more would not change the verdict."""
 
 RECENT_S = 86_400.0

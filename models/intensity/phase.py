@@ -31,6 +31,8 @@ LEAST_GAIN = 3.0
 @compiled
 def observe_phase(state: State, zone: FloatArray, stamps: FloatArray) -> None:
     """Count the entries of a poll by minute of the hour and ten seconds of the minute."""
+    if stamps.shape[0] == 0:
+        return
     total = 0.0
     for stamp in stamps:
         local = stamp + offset_at(zone, stamp)

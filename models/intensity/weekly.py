@@ -42,23 +42,36 @@ WORKDAYS, WEEKEND = (0, 5), (5, 7)
 PROFILE_HALF_LIFE_S = 8.0 * 7 * 86_400.0
 """The profile forgets half in eight weeks: habits change with seasons and staff."""
 
-LEVEL_HALF_LIFE_S = 1.5 * 86_400.0
-"""The level forgets half in a day and a half: a doubling is followed within the day."""
+LEVEL_HALF_LIFE_S = 86_400.0
+"""The level forgets half in a day: a doubling, or the end of a silence, is soon followed."""
 
-LEVEL_PRIOR = 6.0
+LEVEL_PRIOR = 9.0
 """Entries that "as usual" is worth against what was seen lately."""
+
+FEW_HOURS = 12
+"""Up to so many hours ahead, each is reckoned alone; of more, the whole week at once."""
 
 WEIGHT_LIMIT = 1e4
 """Newer observations weigh more; past this all are scaled down, to keep single precision."""
 
 
 @compiled
+def _total(values: FloatArray, first: int, last: int) -> float:
+    """Return a sum over hours, a multiple of four: four sums do not wait for each other."""
+    one = two = three = four = 0.0
+    for at in range(first, last, 4):
+        one += values[at]
+        two += values[at + 1]
+        three += values[at + 2]
+        four += values[at + 3]
+    return (one + two) + (three + four)
+
+
+@compiled
 def overall_per_hour(state: State) -> float:
     """Return the source's rate over all hours, entries per hour."""
-    seen, watched_h = 0.0, 0.0
-    for b in range(HOURS_PER_WEEK):
-        seen += state.counts[b]
-        watched_h += state.exposure_h[b]
+    seen = _total(state.counts, 0, HOURS_PER_WEEK)
+    watched_h = _total(state.exposure_h, 0, HOURS_PER_WEEK)
     guess_h = GUESS_H * state.weight
     return float((seen + guess_h * state.prior_per_hour) / (watched_h + guess_h))
 
@@ -115,15 +128,10 @@ def _hour_of_day_rate(state: State, hour: int, days: tuple[int, int], usual: flo
 @compiled
 def _weekend_share(state: State, overall: float) -> float:
     """Return how busy an hour of a weekend is over one of a workday."""
-    first = 24 * WEEKEND[0]
-    seen = watched_h = weekend_seen = weekend_watched_h = 0.0
-    for hour in range(HOURS_PER_WEEK):
-        if hour < first:
-            seen += state.counts[hour]
-            watched_h += state.exposure_h[hour]
-        else:
-            weekend_seen += state.counts[hour]
-            weekend_watched_h += state.exposure_h[hour]
+    first, last = 24 * WEEKEND[0], HOURS_PER_WEEK
+    seen, watched_h = _total(state.counts, 0, first), _total(state.exposure_h, 0, first)
+    weekend_seen = _total(state.counts, first, last)
+    weekend_watched_h = _total(state.exposure_h, first, last)
     prior = WEEKEND_PRIOR * state.weight
     on_workdays = (seen + prior) / (watched_h + prior / overall)
     return float((weekend_seen + prior) / (weekend_watched_h * on_workdays + prior))
@@ -193,11 +201,15 @@ def _learn(
 @compiled
 def fill_weekly(state: State, now_s: float, zone: FloatArray, rates_per_s: FloatArray) -> None:
     """Write the expected rates of the hour under way and those after it, entries per second."""
-    per_hour, level = np.empty(HOURS_PER_WEEK), level_of(state)
-    fill_profile(state, overall_per_hour(state), per_hour)
+    level, overall = level_of(state), overall_per_hour(state)
+    is_whole = rates_per_s.shape[0] > FEW_HOURS
+    per_hour = np.empty(HOURS_PER_WEEK if is_whole else 0)
+    if is_whole:
+        fill_profile(state, overall, per_hour)
     local = now_s + offset_at(zone, now_s)
     start = next_hour(local) - HOUR_S - (local - now_s)
     for ahead in range(rates_per_s.shape[0]):
         at = start + ahead * HOUR_S
         hour = hour_of_week(at + offset_at(zone, max(at, now_s)))
-        rates_per_s[ahead] = level * per_hour[hour] / HOUR_S
+        usual = per_hour[hour] if is_whole else profile_per_hour(state, hour, overall)
+        rates_per_s[ahead] = level * usual / HOUR_S

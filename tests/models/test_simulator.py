@@ -145,11 +145,15 @@ class TestOutage:
 
 
 def test_wrong_stamps_cost_hardly_anything():
-    appear = stamps_of(8, days=30.0)
-    right = replay(appear, RULES["price"], days=30.0)
-    wrong = replay(appear + 3 * HOUR, RULES["price"], days=30.0, appear_s=appear)
-    product = len(wrong.polls_s) * wrong.lags_s.mean()
-    assert product < 1.03 * len(right.polls_s) * right.lags_s.mean()
+    shares = []
+    for seed in range(8, 20):
+        appear = stamps_of(seed, days=30.0)
+        right = replay(appear, RULES["price"], days=30.0)
+        wrong = replay(appear + 3 * HOUR, RULES["price"], days=30.0, appear_s=appear)
+        products = [len(done.polls_s) * done.lags_s.mean() for done in (wrong, right)]
+        shares.append(products[0] / products[1])
+    # Of one seed the share is uncertain by two per cent, of twelve by half of one.
+    assert np.mean(shares) < 1.02
 
 
 def test_a_warm_up_polls_on_the_beat_and_then_by_the_rule():
