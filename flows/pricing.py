@@ -83,6 +83,8 @@ class Pricing:
             self._common = spending.price * self._correction
         elif self._budget.target_lag_s > 0.0:
             self._common = price_for_lag(everyone, self._budget.target_lag_s).price
+        else:
+            self._common = self._budget.price
         self._promised = dict(self._promises(demands))
         expected = expected_spending(everyone, self._common)
         lag_s = expected.mean_lag_s
@@ -103,7 +105,7 @@ class Pricing:
             return budget.megabytes_per_day
         if budget.polls_per_day > 0.0:
             return budget.polls_per_day
-        if budget.target_lag_s > 0.0:
+        if budget.target_lag_s > 0.0 or budget.price > 0.0:
             return None
         return TIMER_POLLS_PER_DAY * len(self._sources)
 

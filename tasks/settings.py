@@ -187,7 +187,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSettings:
-    """``[budget]``: what polling may cost, or how late entries may be. Set one of the first three.
+    """``[budget]``: what polling may cost, or how late entries may be. Set one of the first four.
 
     Attributes
     ----------
@@ -198,6 +198,9 @@ class BudgetSettings:
         Index pages of all sources together, in MB. Articles are fetched once in any case.
     target_lag_s
         Mean wait of an entry until the poll that finds it, over all sources, in seconds.
+    price
+        The price itself, held as it is: entry-seconds of waiting that a poll must save, as
+        `newsbeat backtest` prints it.
     lag_by_tag
         The same for the sources with a tag, whatever the budget: ``{tier-1 = 120}``.
     """
@@ -205,6 +208,7 @@ class BudgetSettings:
     polls_per_day: float = 0.0
     megabytes_per_day: float = 0.0
     target_lag_s: float = 0.0
+    price: float = 0.0
     lag_by_tag: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -402,6 +406,9 @@ _PATTERNS = {
 }
 """What a text must look like, and that in words."""
 
+_ONE_OF = {"budget": ("polls_per_day", "megabytes_per_day", "target_lag_s", "price")}
+"""Keys of a section of which one alone may be set: each would decide what another does."""
+
 
 def read_settings(home: Path | str = ".", environ: Mapping[str, str] | None = None) -> Settings:
     """Return the settings that hold in folder `home`.
@@ -480,6 +487,10 @@ def _section(kind: type[Any], given: dict[str, tuple[str, Any]], name: str) -> A
         arguments[key] = convert_value(where, f"{name}.{key}", value, hints[key])
         if problem := _check_value(f"{name}.{key}", arguments[key]):
             raise ConfigError(where, f"{name}.{key}", value, problem)
+    if len(rivals := [key for key in _ONE_OF.get(name, ()) if arguments.get(key)]) > 1:
+        where, value = given[rivals[1]]
+        problem = f"{name}.{rivals[0]} is set already; set one of {', '.join(_ONE_OF[name])}"
+        raise ConfigError(where, f"{name}.{rivals[1]}", value, problem)
     return kind(**arguments)
 
 

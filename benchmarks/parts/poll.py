@@ -15,6 +15,7 @@ from parts.recorded import Scene, living, sql_moment
 from rig import Cpu, markdown_table, say
 
 from models.records import PollRules
+from tasks.replay.sample import sample_web
 
 POLLS_PER_S = 0.75
 INTERVAL_S = 600.0
@@ -32,9 +33,9 @@ def measure(policy: str = "fixed") -> dict[str, Any]:
     text = f"\n[worker]\nartifact_s = {ARTIFACT_S}\n"
     warm_up_s = seconds * 1.1
     hours = (warm_up_s + seconds + 120.0) * SPEED / 3600.0
-    with living(
-        N_SOURCES, PollRules(policy=policy, interval_s=INTERVAL_S), SPEED, hours, text
-    ) as scene:
+    say(f"inventing {N_SOURCES} sites …")
+    web = sample_web(hours=hours, n_sources=N_SOURCES)
+    with living(web, PollRules(policy=policy, interval_s=INTERVAL_S), SPEED, text) as scene:
         say(f"first polls, {warm_up_s:.0f} s …")
         scene.wait(warm_up_s)
         say(f"measuring, {seconds:.0f} s …")

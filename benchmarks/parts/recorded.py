@@ -15,8 +15,7 @@ from rig import Cpu, Rig, say
 from models.errors import NewsbeatError
 from models.records import PollRules
 from tasks.clock import Clock
-from tasks.replay.history import write_catalogue
-from tasks.replay.sample import sample_web
+from tasks.replay.history import RecordedWeb, write_catalogue
 from tasks.replay.server import serve_in_process
 from tasks.warehouse_reader import open_reader
 
@@ -54,30 +53,26 @@ class Scene:
 
 @contextmanager
 def living(
-    n_sources: int, rules: PollRules, speed: float, hours: float, settings_text: str = ""
+    web: RecordedWeb, rules: PollRules, speed: float, settings_text: str = ""
 ) -> Iterator[Scene]:
     """Start everything; the scene begins when the worker is ready.
 
     Parameters
     ----------
-    n_sources
-        How many sites.
+    web
+        The sites.
     rules
         When each is polled.
     speed
         Of the product's clock.
-    hours
-        How long the sites publish, on that clock.
     """
-    say(f"inventing {n_sources} sites …")
-    web = sample_web(hours=hours, n_sources=n_sources)
     with Rig(settings_text) as rig:
         clock = Clock.starting_at(web.start, speed)
         rig.use_clock(clock)
         with serve_in_process(web, clock) as port:
             sources = [replace(source, poll=rules) for source in web.sources(port)]
             write_catalogue(sources, rig.settings.sources_folder)
-            say(f"deploying {n_sources} sources …")
+            say(f"deploying {len(sources)} sources …")
             rig.supervisor.start_worker()
             _wait_until_ready(rig)
             pid = rig.supervisor.worker_pid

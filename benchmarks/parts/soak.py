@@ -12,6 +12,7 @@ from parts.recorded import Scene, living, sql_moment
 from rig import markdown_table, quantile, say, slope_per_hour
 
 from models.records import PollRules
+from tasks.replay.sample import sample_web
 
 INTERVAL_S = 600.0
 SETTLED_MIN = 5.0
@@ -46,7 +47,8 @@ class Memory:
 def measure(minutes: float = 15.0, n_sources: int = 450) -> dict[str, Any]:
     """Let it run for `minutes`, and return lateness, memory and failures."""
     memory, rules = Memory(), PollRules(policy="fixed", interval_s=INTERVAL_S)
-    with living(n_sources, rules, 1.0, minutes / 60 + 0.2) as scene:
+    say(f"inventing {n_sources} sites …")
+    with living(sample_web(hours=minutes / 60 + 0.2, n_sources=n_sources), rules, 1.0) as scene:
         began, began_at, before = time.monotonic(), scene.clock.now(), scene.read_cpu()
         for minute in range(math.ceil(minutes)):
             end = began + 60 * min(minute + 1, minutes)

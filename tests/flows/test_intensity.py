@@ -109,6 +109,13 @@ def test_a_budget_of_megabytes_is_met():
     assert (report.currency, report.expected_per_day) == ("MB", pytest.approx(10.0, rel=0.01))
 
 
+def test_a_price_that_is_set_is_held():
+    priced = pricing(price=90.0)
+    report = priced.update(START, spent_per_day=5000.0)
+    assert (report.price, report.planned_per_day) == (90.0, None)
+    assert priced.price(SOURCE) == 90.0
+
+
 def test_a_promised_lag_is_kept_by_those_with_the_tag_alone():
     tight = pricing(polls_per_day=48.0, lag_by_tag={"tier-1": 60.0})
     tight.update(START)

@@ -171,3 +171,9 @@ def test_a_folder_in_the_place_of_the_file_is_named(tmp_path):
 def test_a_home_of_nobody_is_named():
     with pytest.raises(ConfigError, match="no such folder"):
         read_settings("~no-such-user-here/news", {})
+
+
+def test_two_budgets_are_one_too_many(tmp_path):
+    (tmp_path / "newsbeat.toml").write_text("[budget]\npolls_per_day = 100\nprice = 60\n")
+    with pytest.raises(ConfigError, match="budget.polls_per_day is set already; set one of"):
+        read_settings(tmp_path, {})
