@@ -450,6 +450,76 @@ def match(
         _print_rich(report)
 
 
+@main.group()
+def rules() -> None:
+    """Work on keyword rules.
+
+    \b
+    Example:  newsbeat rules try my-rules.toml
+    """
+
+
+@rules.command(name="try", short_help="Count what rules would have matched.")
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@HOME
+@click.option("--since", default="30d", show_default=True, help="How far back: hours, days, weeks.")
+@AS_JSON
+def try_rules(file: Path, home: Path, since: str, as_json: bool) -> None:
+    """Show what the rules in FILE would have matched: how much, examples, and what each costs.
+
+    \b
+    Example:  newsbeat rules try my-rules.toml --since 30d
+    """
+    from flows.commands.matching import warn_of
+    from flows.commands.trying import try_rules as run
+
+    report = run(_settings(home), file, since, _say_progress)
+    warn_of(report.problems)
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        _print_rich(report)
+
+
+def _say_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r{done} of {total} articles", nl=False, err=True)
+
+
+@main.command()
+@HOME
+@click.option("--hours", default=24.0, show_default=True, help="How far back.")
+@AS_JSON
+def notices(home: Path, hours: float, as_json: bool) -> None:
+    """Show what people were told, what waits, and what could not be sent.
+
+    \b
+    Example:  newsbeat notices
+              newsbeat notices --hours 168 --json
+    """
+    from flows.commands.noticing import list_notices
+
+    found = list_notices(_settings(home), hours)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        _print_rich(found)
+
+
+@main.command()
+@HOME
+@click.argument("notice")
+def ack(home: Path, notice: str) -> None:
+    """Acknowledge NOTICE, named by its first digits: its alert is not repeated any more.
+
+    \b
+    Example:  newsbeat ack 3fa9c1
+    """
+    from flows.commands.noticing import acknowledge
+
+    click.echo(acknowledge(_settings(home), notice))
+
+
 @main.command()
 @HOME
 @AS_JSON

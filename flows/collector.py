@@ -17,6 +17,7 @@ from uuid import UUID
 from flows.intensity import Intensities
 from flows.polite import PoliteFetcher
 from flows.pricing import Pricing
+from flows.triage import Triage
 from models.errors import ConfigError, NewsbeatError, WarehouseError
 from models.records import BudgetReport, PollResult, Source
 from tasks.catalogue import Catalogue
@@ -69,6 +70,7 @@ class Collector:
         self.sources = {source.source: source for source in catalogue.sources}
         self.intensities = Intensities(self.sources, settings.clock.now())
         self.pricing = Pricing(settings.budget, catalogue.sources, self.intensities)
+        self.triage = Triage(settings)
         self.trouble: WarehouseError | None = None
         self.trouble_at_s = 0.0
         self._stack = AsyncExitStack()
@@ -87,6 +89,7 @@ class Collector:
             stack.callback(self.pages.close)
             self.fetcher = await stack.enter_async_context(PoliteFetcher(self.settings))
             self.extraction = await stack.enter_async_context(ExtractionPool(self.settings.extract))
+            await self.triage.load()
             self._stack = stack.pop_all()
         return self
 

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from flows.collector import Collector
 from flows.listing import parse_listing
+from flows.triage import rules_of
 from models.errors import (
     FetchError,
     NewsbeatError,
@@ -48,6 +49,7 @@ from models.records import (
     PendingArticle,
     Poll,
     PollResult,
+    RuleHit,
     Schedule,
     Source,
     StoredArticle,
@@ -490,7 +492,8 @@ async def _store(collector: Collector, findings: Findings) -> PollResult:
     A poll that the database does not take is stored as a failed one, without what it
     found: were it not stored at all, its source would come to the same poll for ever.
     """
-    result = _conclude(collector, findings)
+    hits = await _triage(collector, findings)
+    result = replace(_conclude(collector, findings), hits=hits, labels=findings.source.tags)
     if findings.pages:
         await collector.write(collector.pages.flush)
     try:
@@ -504,6 +507,18 @@ async def _store(collector: Collector, findings: Findings) -> PollResult:
         result = _conclude(collector, bare)
         await collector.write(collector.warehouse.store_poll, result)
     return result
+
+
+async def _triage(collector: Collector, findings: Findings) -> tuple[RuleHit, ...]:
+    """Return what keyword rules find in the articles: urgent news is told with the poll."""
+    with findings.timing_cpu():
+        matches = await collector.triage.match(findings.source, findings.articles)
+    if not matches:
+        return ()
+    bursts = await collector.write(
+        collector.warehouse.read_bursts, rules_of(matches), collector.clock.now()
+    )
+    return collector.triage.judge(findings.source, matches, bursts)
 
 
 def _learn(collector: Collector, findings: Findings, seen_at: datetime) -> None:

@@ -23,6 +23,7 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import Abort, Pause
 from prefect.flows import Flow
 
+from flows.alerting import Alerter
 from flows.collect import collect_source
 from flows.collector import Collector, set_current, worker_name
 from flows.deploy import deploy_refit, deploy_sources, pause_missing
@@ -77,6 +78,7 @@ class Worker:
         self.queue = RunQueue(self._weight_of)
         self.scheduler = Scheduler(collector, orchestrator, self.queue.add)
         self.publisher = Publisher(collector, orchestrator)
+        self.alerter = Alerter(collector, orchestrator.emit_event)
         self.running: dict[UUID, asyncio.Task[None]] = {}
         self.lateness_s: deque[float] = deque(maxlen=10_000)
         self.name = worker_name()
@@ -130,10 +132,12 @@ class Worker:
             await self._look_at_disk()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._dispatch())
+                group.create_task(self.alerter.run())
                 group.create_task(self._end_with_the_warehouse())
                 group.create_task(self._end_with_a_query())
                 group.create_task(self._every(DISK_S, self._look_at_disk))
                 group.create_task(self._every(CATALOGUE_S, self._reread_catalogue))
+                group.create_task(self._every(CATALOGUE_S, self.collector.triage.reload))
                 group.create_task(self._every(worker.query_s, self._ask_for_due_runs))
                 group.create_task(self._every(worker.reconcile_s, self._reconcile))
                 group.create_task(self._every(worker.pause_s, self._heed_pauses))
@@ -343,6 +347,8 @@ class Worker:
         return self._flows[deployment_id]
 
     async def _after_poll(self, result: PollResult, run_id: UUID | None) -> None:
+        if result.hits:
+            self.alerter.wake()
         try:
             await self.scheduler.set_next_run(result.schedule)
         except SERVER_TROUBLE as error:

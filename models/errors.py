@@ -11,6 +11,7 @@
     ├─ ParseError(url, reason)     the answer came, but is no feed or no article
     ├─ WarehouseError              schema too new, writer lease held, disk full
     │  └─ UnstorableError          a value that the database does not take
+    ├─ ChannelError(channel, …)    a message did not get through to people
     ├─ ServerError                 Prefect's server or its database is out of reach
     ├─ QualityError                a batch was refused, or could not be judged
     └─ ModelError
@@ -160,6 +161,26 @@ class WarehouseError(NewsbeatError):
 
 class UnstorableError(WarehouseError):
     """A record that the database does not take, as one of its values is none of its kind."""
+
+
+class ChannelError(NewsbeatError):
+    """A message did not get through; it is tried again.
+
+    Parameters
+    ----------
+    channel
+        Name of the channel in the settings; its address may hold a password.
+    reason
+        What the other side, or the way there, said.
+    """
+
+    def __init__(self, channel: str, reason: str) -> None:
+        super().__init__(channel, reason)
+        self.channel = channel
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.channel}: {self.reason}"
 
 
 class ServerError(NewsbeatError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def printable(text: str) -> str:
     r"""Return text without control characters, newlines apart: a title must not steer a terminal.
@@ -23,6 +25,17 @@ def one_line(value: object) -> str:
     'a b c'
     """
     return " ".join(printable(str(value)).split())
+
+
+def without_mentions(text: str) -> str:
+    r"""Return text in which no chat finds a person or a room to ring for.
+
+    Examples
+    --------
+    >>> without_mentions("@everyone, <!channel>: me@desk.example").count("\u200b")
+    3
+    """
+    return re.sub(r"@(?=\w)|<(?=[!@#])", lambda found: f"{found[0]}\u200b", text)
 
 
 def escape_markdown(text: str) -> str:

@@ -428,6 +428,39 @@ class Poll:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleHit:
+    """A row of ``rule_hits``: a keyword rule that matched an article.
+
+    Attributes
+    ----------
+    level, rule_level
+        Urgency as raised, and as the rule has it; 1 (at once) to 5 (keep).
+    group
+        Of the rule; channels are chosen by it.
+    term, mode
+        What the rule has for the matched words, and how they were compared.
+    start, end
+        First place of `matched`, in characters of title and text.
+    explanation
+        Why it matched, in words.
+    """
+
+    article_id: str
+    rule: str
+    level: int
+    rule_level: int
+    group: str
+    term: str
+    mode: str
+    matched: str
+    start: int
+    end: int
+    n_places: int
+    sentence: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
 class PollResult:
     """Everything one poll stores, in one transaction.
 
@@ -443,6 +476,10 @@ class PollResult:
         Entries whose page failed and is to be tried again.
     settled
         Entry ids that need no further try.
+    hits
+        Of keyword rules, on `articles`; stored with the versions that are new.
+    labels
+        Tags of the source, for channels to be chosen by.
     """
 
     poll: Poll
@@ -453,6 +490,8 @@ class PollResult:
     articles: tuple[StoredArticle, ...] = ()
     pending: tuple[PendingArticle, ...] = ()
     settled: tuple[str, ...] = ()
+    hits: tuple[RuleHit, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,6 +531,8 @@ class StoredCounts:
     ----------
     articles, versions
         New articles, and new versions of known ones.
+    hits
+        Keyword rules that matched them.
     is_repeat
         True when the poll was stored before: nothing was done.
     """
@@ -500,6 +541,7 @@ class StoredCounts:
     pages: int = 0
     articles: int = 0
     versions: int = 0
+    hits: int = 0
     is_repeat: bool = False
 
 

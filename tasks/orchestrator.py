@@ -5,13 +5,13 @@ Times that go out and come in are wall times; callers convert from the product's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, Self
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 from prefect.client.orchestration import PrefectClient
@@ -417,6 +417,24 @@ class Orchestrator:
             worker_name=worker_name,
             heartbeat_interval_seconds=interval_s,
         )
+
+    async def emit_event(self, name: str, payload: Mapping[str, Any]) -> None:
+        """Hand an event to the server: its automations may act on it.
+
+        Raises
+        ------
+        httpx.HTTPError
+            If the server is away.
+        """
+        event = {
+            "id": str(uuid4()),
+            "occurred": datetime.now(UTC).isoformat(),
+            "event": name,
+            "resource": {"prefect.resource.id": "newsbeat.notices", "prefect.resource.name": TAG},
+            "related": [],
+            "payload": dict(payload),
+        }
+        await self.client.request("POST", "/events", json=[event])
 
     def deployment_path(self, source: str) -> str:
         """Return where the server's pages show a source's deployment, ``""`` if it has none."""

@@ -14,15 +14,19 @@ import re
 import tomllib
 import types
 import typing
+import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from models.errors import ConfigError
+from models.triage.ladder import CLOCK_TIME, QUIET, Channel, Pace, Raising
 from tasks.clock import Clock
 
 SETTINGS_FILE = "newsbeat.toml"
+LOG = "log"
+"""Name of the channel there is where no other is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +281,52 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """``[alerts]``: how urgent hits of keyword rules are, and how fast people are told.
+
+    Attributes
+    ----------
+    timezone
+        Of digests and quiet hours, where a channel names none.
+    digest_at
+        Time of day of the daily digest, ``HH:MM``.
+    repeat_s
+        An alert of level 1 is told again after so many seconds, until it is acknowledged.
+    story_hours
+        A reprint within so many hours of the last joins its story and is not told again.
+    raise_weight, raise_together
+        What raises a hit by a level: a source of this weight or more, so many rules of one
+        level hitting one article; 0 for never.
+    spike_hits, spike_chance
+        A rule's burst raises its hits by a level: so many in an hour at least, and less
+        likely than this by what that hour of the last 14 days had. 0 hits for never.
+    retry_s, longest_retry_s
+        Wait before a message that failed is sent again; it doubles, up to the longest.
+    """
+
+    timezone: str = "UTC"
+    digest_at: str = "08:00"
+    repeat_s: float = 900.0
+    story_hours: float = 48.0
+    raise_weight: float = 3.0
+    raise_together: int = 3
+    spike_hits: int = 5
+    spike_chance: float = 0.0001
+    retry_s: float = 15.0
+    longest_retry_s: float = 900.0
+
+    @property
+    def pace(self) -> Pace:
+        """How fast the ladder runs."""
+        return Pace(self.digest_at, self.repeat_s, self.retry_s, self.longest_retry_s)
+
+    @property
+    def raising(self) -> Raising:
+        """What raises hits."""
+        return Raising(self.raise_weight, self.raise_together, self.spike_hits, self.spike_chance)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, and the folder they belong to.
 
@@ -300,6 +350,8 @@ class Settings:
     refit: RefitSettings = field(default_factory=RefitSettings)
     page: PageSettings = field(default_factory=PageSettings)
     report: ReportSettings = field(default_factory=ReportSettings)
+    alerts: AlertSettings = field(default_factory=AlertSettings)
+    channels: Mapping[str, Channel] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
 
     @property
@@ -321,6 +373,11 @@ class Settings:
     def sources_folder(self) -> Path:
         """The folder of the user's own catalogue."""
         return self.home / "data" / "sources"
+
+    @property
+    def open_channels(self) -> Mapping[str, Channel]:
+        """The channels people are told at; the worker's log where there is none."""
+        return self.channels or {LOG: Channel(LOG, timezone=self.alerts.timezone)}
 
     @property
     def keywords_folder(self) -> Path:
@@ -345,7 +402,11 @@ _SECTIONS: dict[str, type[Any]] = {
     "refit": RefitSettings,
     "page": PageSettings,
     "report": ReportSettings,
+    "alerts": AlertSettings,
 }
+
+CHANNELS = "channels"
+"""Tables ``[channels.NAME]``: where people are told, see `models.triage.ladder.Channel`."""
 
 
 _LEAST_MOST: dict[str, tuple[float, float]] = {
@@ -379,6 +440,11 @@ _LEAST_MOST: dict[str, tuple[float, float]] = {
     "refit.threads": (1, 256),
     "page.port": (0, 65_535),
     "report.baseline_days": (1, 366),
+    "alerts.repeat_s": (1, 604_800),
+    "alerts.story_hours": (0, 8760),
+    "alerts.spike_chance": (0, 1),
+    "alerts.retry_s": (0.01, 86_400),
+    "alerts.longest_retry_s": (0.01, 604_800),
 }
 """The least and the most of a number; of those not named here 0 is the least."""
 
@@ -397,12 +463,15 @@ _PATTERNS = {
     ),
     "prefect.host": (r"[\w.:-]+", "it must be a host or an IP address of this machine"),
     "prefect.work_pool": (r"[\w .-]{1,100}", "it must be a name of letters, digits and dashes"),
-    "refit.at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
     "page.host": (r"[\w.:-]+", "it must be a host or an IP address of this machine"),
     "page.token": (r"([!-~]{16,200})?", "it must be 16 printable characters or more, or empty"),
     "report.at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
     "report.timezone": (r"[\w+/-]+", "it must be an IANA zone such as Europe/Berlin"),
     "report.folder": (r"[^\x00\n]+", "it must name a folder"),
+    "refit.at": (rf"({CLOCK_TIME})?", "it must be HH:MM, or empty"),
+    "alerts.digest_at": (CLOCK_TIME, "it must be HH:MM"),
+    "channels.url": (r"\S+", "it must be an address such as mailto://user:password@mail.example"),
+    "channels.quiet": (QUIET, 'it must be such as "22:00-07:00", or empty'),
 }
 """What a text must look like, and that in words."""
 
@@ -437,9 +506,10 @@ def read_settings(home: Path | str = ".", environ: Mapping[str, str] | None = No
     sections = {
         name: _section(kind, dict(values.get(name, {})), name) for name, kind in _SECTIONS.items()
     }
+    channels = _read_channels(values.get(CHANNELS, {}), sections["alerts"].timezone)
     if environ.get("NEWSBEAT_CLOCK"):
         clock = _clock("environment", "NEWSBEAT_CLOCK", environ["NEWSBEAT_CLOCK"])
-    return Settings(home=folder, clock=clock, **sections)
+    return Settings(home=folder, clock=clock, channels=channels, **sections)
 
 
 def _read_file(path: Path) -> tuple[dict[str, dict[str, tuple[str, Any]]], Clock]:
@@ -457,8 +527,8 @@ def _read_file(path: Path) -> tuple[dict[str, dict[str, tuple[str, Any]]], Clock
     if "clock" in parsed:
         clock = _clock(str(path), "clock", parsed.pop("clock"))
     for name, section in parsed.items():
-        if name not in _SECTIONS or not isinstance(section, dict):
-            allowed = ", ".join(f"[{known}]" for known in _SECTIONS)
+        if name not in (*_SECTIONS, CHANNELS) or not isinstance(section, dict):
+            allowed = ", ".join(f"[{known}]" for known in (*_SECTIONS, f"{CHANNELS}.NAME"))
             raise ConfigError(str(path), name, section, f"sections are {allowed}")
         found[name] = {key: (str(path), value) for key, value in section.items()}
     return found, clock
@@ -471,6 +541,9 @@ def _add_environment(
         if not variable.startswith("NEWSBEAT_") or variable in {"NEWSBEAT_HOME", "NEWSBEAT_CLOCK"}:
             continue
         section, _, key = variable.removeprefix("NEWSBEAT_").lower().partition("_")
+        if section == CHANNELS:
+            _add_channel_key(values.setdefault(CHANNELS, {}), variable, key, text)
+            continue
         if section not in _SECTIONS:
             allowed = ", ".join(f"NEWSBEAT_{known.upper()}_…" for known in _SECTIONS)
             raise ConfigError("environment", variable, text, f"variables are {allowed}")
@@ -494,10 +567,72 @@ def _section(kind: type[Any], given: dict[str, tuple[str, Any]], name: str) -> A
     return kind(**arguments)
 
 
+def _add_channel_key(
+    channels: dict[str, tuple[str, Any]], variable: str, key: str, text: str
+) -> None:
+    """Set one key of a channel from the environment: secrets need not stand in a file."""
+    name, _, item = key.rpartition("_")
+    where, table = channels.get(name, (variable, {}))
+    if isinstance(table, dict):
+        value = text.split(",") if item in ("levels", "tags") else text
+        channels[name] = where, {**table, item: value}
+
+
+def _read_channels(given: Mapping[str, tuple[str, Any]], timezone: str) -> dict[str, Channel]:
+    return {name: _channel(where, name, table, timezone) for name, (where, table) in given.items()}
+
+
+def _channel(where: str, name: str, table: Any, timezone: str) -> Channel:
+    """Return one channel; the file and the key are named where it is wrong."""
+    key = f"{CHANNELS}.{name}"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", name) or not isinstance(table, dict):
+        allowed = "channels are tables [channels.NAME], a name being small letters, digits, dashes"
+        raise ConfigError(where, key, table, allowed)
+    known = [item.name for item in dataclasses.fields(Channel) if item.name != "name"]
+    for item in table:
+        if item not in known:
+            raise ConfigError(where, f"{key}.{item}", "…", f"keys are {', '.join(known)}")
+    if "url" not in table:
+        raise ConfigError(where, f"{key}.url", None, "every channel needs one")
+    texts = {"timezone": timezone} | {
+        item: convert_value(where, f"{key}.{item}", table[item], str)
+        for item in ("url", "quiet", "timezone")
+        if item in table
+    }
+    for item, text in texts.items():
+        if problem := _check_value(f"{CHANNELS}.{item}", text):
+            # An address holds a password: it is not shown.
+            raise ConfigError(where, f"{key}.{item}", "…" if item == "url" else text, problem)
+    tags = _texts(where, f"{key}.tags", table.get("tags", []))
+    levels = tuple(
+        int(level)
+        for level in _texts(where, f"{key}.levels", table.get("levels", [1, 2, 3, 4]))
+        if level in ("1", "2", "3", "4")
+    )
+    if len(levels) != len(table.get("levels", levels)):
+        raise ConfigError(where, f"{key}.levels", table["levels"], "levels are 1, 2, 3 and 4")
+    return Channel(name=name, levels=levels, tags=tags, **texts)
+
+
+def _texts(where: str, key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str | int) for item in value):
+        raise ConfigError(where, key, value, 'it must be a list, such as ["world"]')
+    return tuple(str(item).strip() for item in value)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return bool(name) and zoneinfo.ZoneInfo(name) is not None
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+
+
 def _check_value(key: str, value: Any) -> str:
     """Return what a value must be, ``""`` where it is so."""
     if isinstance(value, Mapping):
         return next((problem for one in value.values() if (problem := _check_value(key, one))), "")
+    if key in ("alerts.timezone", f"{CHANNELS}.timezone") and not _is_zone(value):
+        return "it must be a time zone of the IANA database, such as Europe/Moscow"
     if isinstance(value, str):
         pattern, allowed = _PATTERNS.get(key, (".*", ""))
         return "" if re.fullmatch(pattern, value, re.DOTALL) else allowed

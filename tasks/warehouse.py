@@ -8,7 +8,7 @@ A second writer is refused by name (see `tasks.duck.lease`); readers go through
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, replace
 from datetime import datetime
@@ -33,7 +33,9 @@ from models.records import (
     SourceStatus,
     StoredCounts,
 )
-from tasks.duck import fitted, observations, polls, schedules, status
+from models.triage.ladder import Notice
+from models.triage.scope import Burst
+from tasks.duck import fitted, hits, notices, observations, polls, schedules, status
 from tasks.duck.database import connect, explained
 from tasks.duck.endpoint import (
     ENDPOINT_FILE,
@@ -44,6 +46,7 @@ from tasks.duck.endpoint import (
 )
 from tasks.duck.lease import Lease, read_holder
 from tasks.duck.migrations import migrate
+from tasks.duck.notices import Message
 from tasks.duck.rows import insert_rows, select_by_ids, utc_row
 from tasks.settings import Settings
 
@@ -298,7 +301,7 @@ class Warehouse:
         """
         with self._transaction() as connection:
             try:
-                counts = polls.store_poll(connection, result)
+                counts = polls.store_poll(connection, result, self.settings)
                 if not counts.is_repeat:
                     schedules.store_outcome(connection, result)
             except _NO_SUCH_VALUE as error:
@@ -321,6 +324,48 @@ class Warehouse:
             rows = select_by_ids(connection, _RECENT, "polls", "poll_id", ids)
         found = [RecentPoll(*row) for row in rows]
         return sorted(found, key=lambda poll: poll.started_at, reverse=True)[:limit]
+
+    def read_bursts(self, rules: Sequence[str], now: datetime) -> Mapping[str, Burst]:
+        """Return the hits of rules in the last hour, and in that hour of the days before."""
+        with self._using() as connection:
+            return hits.read_bursts(connection, rules, now)
+
+    def write_messages(self, room: Callable[[str], int], now: datetime) -> int:
+        """Write the messages that notices due by now make, and return how many.
+
+        Parameters
+        ----------
+        room
+            Returns how many characters a channel takes in one part.
+        """
+        channels = self.settings.open_channels
+        with self._transaction() as connection:
+            return notices.write_messages(connection, channels, room, now)
+
+    def read_messages(self, now: datetime) -> list[Message]:
+        """Return the messages that are to be sent now, the most urgent first."""
+        with self._using() as connection:
+            return notices.read_messages(connection, now)
+
+    def note_part(self, message: Message, n_sent: int) -> None:
+        """Note that so many parts of a message have gone out."""
+        with self._transaction() as connection:
+            notices.note_part(connection, message, n_sent)
+
+    def note_sent(self, message: Message, now: datetime) -> None:
+        """Note that a message has gone out whole."""
+        with self._transaction() as connection:
+            notices.note_sent(connection, message, self.settings.alerts.pace, now)
+
+    def note_failed(self, message: Message, error: str, now: datetime) -> None:
+        """Note why a message could not be sent; it is tried again later."""
+        with self._transaction() as connection:
+            notices.note_failed(connection, message, error, self.settings.alerts.pace, now)
+
+    def acknowledge(self, prefix: str, by: str, now: datetime) -> list[Notice]:
+        """Stop the repeats of a notice, named by its first digits; return what changed."""
+        with self._transaction() as connection:
+            return notices.acknowledge(connection, prefix, by, now)
 
     def write_budget(self, report: BudgetReport) -> None:
         """Note how the price follows the budget."""

@@ -7,10 +7,12 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
 from flows import cli
 from models.records import ExtractRules, HttpRules, ListRules, PollRules, Source
+from models.triage.ladder import Channel
 from tasks.catalogue import read_catalogue
 from tasks.replay.sample import sample_web
 from tasks.settings import Settings, read_settings
@@ -23,7 +25,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 README_QUERIES = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
 SECTIONS = [
-    item.name for item in dataclasses.fields(Settings) if item.name not in {"home", "clock"}
+    item.name
+    for item in dataclasses.fields(Settings)
+    if item.name not in {"home", "clock", "channels"}
 ]
 
 
@@ -39,6 +43,12 @@ def test_every_setting_is_documented_with_its_default(section, tmp_path):
     defaults = {item.name: getattr(there, item.name) for item in dataclasses.fields(there)}
     written = {key: tomllib.loads(f"x = {text}")["x"] for key, text in documented(section).items()}
     assert written == defaults
+
+
+def test_every_key_of_a_channel_is_documented():
+    text = SETTINGS_PAGE.split("## `[channels.NAME]`")[1].split("\n## ")[0]
+    written = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert written == [item.name for item in dataclasses.fields(Channel) if item.name != "name"]
 
 
 def test_no_section_is_documented_that_does_not_exist():
@@ -161,6 +171,8 @@ def test_documented_commands_exist_with_their_options(page):
     for line in documented_commands(page.read_text(encoding="utf-8")):
         words = shlex.split(line)
         command = cli.main.commands.get(words[0])
+        if isinstance(command, click.Group):
+            command = command.commands.get(words[1])
         assert command, f"newsbeat {line}: there is no such command"
         options = {name for item in command.params for name in item.opts}
         given = {word.partition("=")[0] for word in words if word.startswith("--")}

@@ -18,6 +18,7 @@ EXAMPLES = [
     errors.ParseError("https://news.example/rss", "a web page, no feed"),
     errors.WarehouseError("w.duckdb", "in use by process 7", "Stop it first."),
     errors.UnstorableError("w.duckdb", "NULL in a column", "Please report it."),
+    errors.ChannelError("desk", "connection refused"),
     errors.ServerError("http://127.0.0.1:4200/api", "no answer", "Start it."),
     errors.QualityError("batch of 3 rows has no title"),
     errors.ModelError("no answer"),

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from flows.alerting import Alerter
 from flows.collector import Collector, unknown_source
 from flows.poll import poll_source
 from flows.supervisor import running_supervisor
@@ -99,6 +100,7 @@ async def _poll_once(settings: Settings, catalogue: Catalogue, name: str) -> Pol
     async with Collector(settings, catalogue, "newsbeat poll") as collector:
         await collector.sync_catalogue()
         result = await poll_source(collector, collector.source(name))
+        await Alerter(collector).settle()
     if result is None:
         raise NewsbeatError(f"{name} is being polled by another run")
     return PollReport(result)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from models.triage.hits import RuleMatch
+from models.triage.ladder import Raising
 from models.triage.rules import Scope
 
 
@@ -53,28 +54,6 @@ def is_in_scope(scope: Scope, origin: Origin) -> bool:
 
 def _holds(wanted: tuple[str, ...], given: str | None) -> bool:
     return not wanted or not given or given in wanted
-
-
-@dataclass(frozen=True, slots=True)
-class Raising:
-    """What raises a hit by one level, each reason once.
-
-    Attributes
-    ----------
-    weight
-        A source of this weight or more.
-    together
-        So many rules of a level hitting one article.
-    spike_hits
-        Least hits in an hour that can be a burst.
-    spike_chance
-        A burst is what the same hour of earlier days makes less likely than this.
-    """
-
-    weight: float = 3.0
-    together: int = 3
-    spike_hits: int = 5
-    spike_chance: float = 1e-4
 
 
 SPIKE_DAYS = 14

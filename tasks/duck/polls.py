@@ -6,14 +6,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import duckdb
 
 from models.lag import publication_lag_s
 from models.records import NewEntry, PollResult, Precision, StoredArticle, StoredCounts
+from tasks.duck.hits import StoredVersion, store_hits
+from tasks.duck.notices import raise_notices
 from tasks.duck.rows import Row, insert_rows, marks, select_by_ids, storable
+from tasks.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,12 @@ class ArticleRows:
     new_heads: list[Row] = field(default_factory=list)
     changed: list[tuple[StoredArticle, ArticleHead]] = field(default_factory=list)
     lags: list[float] = field(default_factory=list)
+    stored: list[StoredVersion] = field(default_factory=list)
 
 
-def store_poll(connection: duckdb.DuckDBPyConnection, result: PollResult) -> StoredCounts:
+def store_poll(
+    connection: duckdb.DuckDBPyConnection, result: PollResult, settings: Settings
+) -> StoredCounts:
     """Write a poll and all it found. The caller opens and ends the transaction.
 
     A poll that was stored before changes nothing: its row is the proof that everything
@@ -61,6 +67,7 @@ def store_poll(connection: duckdb.DuckDBPyConnection, result: PollResult) -> Sto
     rows = _sort_articles(connection, result, is_backlog)
     _store_articles(connection, result, rows)
     _store_pending(connection, result)
+    n_hits = _store_hits(connection, result, rows.stored, settings)
     mean_lag_s = sum(rows.lags) / len(rows.lags) if rows.lags else None
     # What was fetched again and is as before does not count as stored.
     n_stored = len(rows.articles) + len(rows.changed)
@@ -70,7 +77,23 @@ def store_poll(connection: duckdb.DuckDBPyConnection, result: PollResult) -> Sto
         pages=len(result.pages),
         articles=len(rows.articles),
         versions=len(rows.changed),
+        hits=n_hits,
     )
+
+
+def _store_hits(
+    connection: duckdb.DuckDBPyConnection,
+    result: PollResult,
+    stored: list[StoredVersion],
+    settings: Settings,
+) -> int:
+    """Write what keyword rules found, and whom it is to be told; return how much there is."""
+    span = timedelta(hours=settings.alerts.story_hours)
+    n_hits, told = store_hits(connection, result, stored, span)
+    source, now = result.poll.source, result.poll.finished_at
+    channels, pace = settings.open_channels.values(), settings.alerts.pace
+    raise_notices(connection, told, source, result.labels, channels, pace, now)
+    return n_hits
 
 
 def _is_first_look(connection: duckdb.DuckDBPyConnection, source: str) -> bool:
@@ -187,8 +210,12 @@ def _sort_articles(
     for key, item in articles.items():
         head = heads.get(key)
         if head is None:
-            _add_new(rows, item, result, listed.get(item.entry_id, Listed(is_backlog, None)))
+            found = listed.get(item.entry_id, Listed(is_backlog, None))
+            _add_new(rows, item, result, found)
+            rows.stored.append(StoredVersion(item, 1, found.is_backlog))
         elif _is_new_version(item, head):
+            was_backlog = item.entry_id in listed and listed[item.entry_id].is_backlog
+            rows.stored.append(StoredVersion(item, head.version + 1, was_backlog))
             rows.changed.append((item, head))
             rows.versions.append(_version_row(item, head.version + 1, result))
     return rows

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from models.errors import ConfigError
 from models.triage.folding import fold, folded_text
+from models.triage.ladder import Raising
 from models.triage.matcher import Matcher, Passage
 from models.triage.rules import Rule, Scope, Term, read_rule
-from models.triage.scope import Burst, Origin, Raising, raise_levels
+from models.triage.scope import Burst, Origin, raise_levels
 
 
 def rule_of(**table):

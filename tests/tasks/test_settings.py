@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from models.errors import ConfigError
+from models.triage.ladder import Channel
 from tasks.settings import _LEAST_MOST, _PATTERNS, _SECTIONS, _check_value, read_settings
 
 
@@ -153,7 +154,41 @@ def test_every_bound_is_of_a_setting_that_exists():
         for section, kind in _SECTIONS.items()
         for item in dataclasses.fields(kind)
     }
+    known |= {f"channels.{item.name}" for item in dataclasses.fields(Channel)}
     assert {*_LEAST_MOST, *_PATTERNS} <= known
+
+
+def test_channels_are_read_from_the_file_and_the_environment(tmp_path):
+    text = (
+        '[alerts]\ntimezone = "Europe/Moscow"\n[channels.desk]\nlevels = [1, 2]\ntags = ["port"]\n'
+    )
+    (tmp_path / "newsbeat.toml").write_text(text, encoding="utf-8")
+    environ = {"NEWSBEAT_CHANNELS_DESK_URL": "json://h/x", "NEWSBEAT_CHANNELS_ALL_URL": "log:"}
+    channels = read_settings(tmp_path, environ).channels
+    assert channels["desk"] == Channel(
+        "desk", "json://h/x", (1, 2), ("port",), timezone="Europe/Moscow"
+    )
+    assert channels["all"].levels == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("levels = [1]", "url"),
+        ('url = "log:"\nlevels = [5]', "levels"),
+        ('url = "log:"\nlevels = "1"', "levels"),
+        ('url = "log:"\nquiet = "22-7"', "quiet"),
+        ('url = "log:"\ntimezone = "Moscow"', "timezone"),
+        ('url = "log:"\nlevel = [1]', "level"),
+        ('url = "json://user:secret@h x"', "url"),
+    ],
+)
+def test_a_wrong_channel_is_named_and_shows_no_password(tmp_path, line, key):
+    (tmp_path / "newsbeat.toml").write_text(f"[channels.desk]\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        read_settings(tmp_path, {})
+    assert raised.value.key == f"channels.desk.{key}"
+    assert "secret" not in str(raised.value)
 
 
 def test_a_file_that_windows_wrote_is_read(tmp_path):
