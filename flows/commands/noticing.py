@@ -61,15 +61,13 @@ def state_of(notice: Notice, now: datetime) -> str:
     """Return how a notice stands, in a word or two."""
     if notice.error:
         return "not sent yet"
-    if notice.closed_at is not None:
-        return "closed"
     if notice.acknowledged_at is not None:
         return f"acknowledged by {one_line(notice.acknowledged_by)}"
     if notice.sent_at is None:
         if notice.due_at is not None and notice.due_at > now:
             return f"due {notice.due_at:%H:%M}"
         return "being sent"
-    return "unanswered" if notice.level == 1 else "sent"
+    return "unanswered" if notice.is_open else "sent"
 
 
 def list_notices(settings: Settings, hours: float = SHOWN_HOURS) -> NoticeList:
@@ -83,11 +81,9 @@ def list_notices(settings: Settings, hours: float = SHOWN_HOURS) -> NoticeList:
     now = settings.clock.now()
     since = (now - timedelta(hours=hours)).astimezone(UTC).isoformat()
     is_recent = f"raised_at >= TIMESTAMPTZ '{since}'"
-    waits = "sent_at IS NULL OR (level = 1 AND acknowledged_at IS NULL)"
+    waits = "closed_at IS NULL"
     with open_reader(settings) as reader:
-        found = query_notices(
-            lambda sql: reader.query(sql).rows, f"({is_recent} OR {waits}) AND closed_at IS NULL"
-        )
+        found = query_notices(lambda sql: reader.query(sql).rows, f"{is_recent} OR {waits}")
     return NoticeList(tuple(reversed(found)), now)
 
 

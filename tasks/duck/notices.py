@@ -147,7 +147,9 @@ def _join(
     )
     if level < notice.level:
         due_at = first_due(level, now, channel, pace)
-        joined = replace(joined, level=level, due_at=due_at, n_told=0, acknowledged_at=None)
+        joined = replace(
+            joined, level=level, due_at=due_at, n_told=0, acknowledged_at=None, closed_at=None
+        )
     if joined != notice:
         change_notice(connection, joined)
 
@@ -272,10 +274,9 @@ def note_sent(
     )
     for notice in _notices_of(connection, message):
         again = notice.due_at or next_reminder(notice, now, pace)
-        change_notice(
-            connection,
-            replace(notice, sent_at=notice.sent_at or now, told_at=now, due_at=again, error=None),
-        )
+        told = replace(notice, sent_at=notice.sent_at or now, told_at=now, due_at=again, error=None)
+        # What is told once is over with that; level 1 is when somebody has answered.
+        change_notice(connection, told if again else replace(told, closed_at=now))
 
 
 def note_failed(
@@ -321,6 +322,7 @@ def acknowledge(
             acknowledged_at=now,
             acknowledged_by=by,
             due_at=notice.due_at if notice.sent_at is None else None,
+            closed_at=None if notice.sent_at is None else now,
         )
         for notice in alike
     ]

@@ -261,7 +261,8 @@ async def test_level_one_is_repeated_until_somebody_answers(open_desk, hook):
             await settled(desk, alerter)
             desk.step(minutes=15)
         assert len(hook.got) == 3
-        assert desk.rows("SELECT acknowledged_by FROM notices") == [("night shift",)]
+        answered = "SELECT acknowledged_by, closed_at IS NOT NULL FROM notices"
+        assert desk.rows(answered) == [("night shift", True)]
 
 
 async def test_groups_and_tags_go_to_their_own_rooms(open_desk, hook):
@@ -294,7 +295,8 @@ async def test_reprints_are_one_notice_with_its_outlets(open_desk, hook):
             await desk.polled(name)
             await settled(desk)
         assert len(hook.got) == 1
-        assert desk.rows("SELECT outlets, rules FROM notices") == [(["one", "two"], ["fire"])]
+        told = "SELECT outlets, rules, closed_at = sent_at FROM notices"
+        assert desk.rows(told) == [(["one", "two"], ["fire"], True)]
         assert desk.rows("SELECT count(DISTINCT story_id), count(*) FROM rule_hits") == [(1, 2)]
 
 
