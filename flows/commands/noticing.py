@@ -64,9 +64,8 @@ def state_of(notice: Notice, now: datetime) -> str:
     if notice.acknowledged_at is not None:
         return f"acknowledged by {one_line(notice.acknowledged_by)}"
     if notice.sent_at is None:
-        if notice.due_at is not None and notice.due_at > now:
-            return f"due {notice.due_at:%H:%M}"
-        return "being sent"
+        is_due = notice.due_at is None or notice.due_at <= now
+        return "waits to be sent" if is_due else f"due {notice.due_at:%H:%M}"
     return "unanswered" if notice.is_open else "sent"
 
 

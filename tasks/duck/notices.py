@@ -102,7 +102,7 @@ def _raise_one(
     level = min(hit.level for hit in hits)
     known = read_notices(connection, "notice_id = ?", [notice_id])
     if known:
-        _join(connection, known[0], hits, level, source, channel, pace, now)
+        _join(connection, known[0], told, hits, source, channel, pace, now)
         return
     notice = Notice(
         notice_id=notice_id,
@@ -129,8 +129,8 @@ def _explain(hits: Sequence[RuleHit]) -> str:
 def _join(
     connection: duckdb.DuckDBPyConnection,
     notice: Notice,
+    told: Told,
     hits: Sequence[RuleHit],
-    level: int,
     source: str,
     channel: Channel,
     pace: Pace,
@@ -145,10 +145,18 @@ def _join(
         rules=(*notice.rules, *(hit.rule for hit in new)),
         text="\n".join(filter(None, [notice.text, _explain(new)])),
     )
+    level = min(hit.level for hit in hits)
     if level < notice.level:
-        due_at = first_due(level, now, channel, pace)
         joined = replace(
-            joined, level=level, due_at=due_at, n_told=0, acknowledged_at=None, closed_at=None
+            joined,
+            subject=told.item.article.title or told.item.url,
+            url=told.item.url,
+            text=_explain(hits),
+            level=level,
+            due_at=first_due(level, now, channel, pace),
+            n_told=0,
+            acknowledged_at=None,
+            closed_at=None,
         )
     if joined != notice:
         change_notice(connection, joined)
