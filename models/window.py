@@ -12,7 +12,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.stats import nbinom, poisson
 
 from models.compiled import compiled
@@ -36,7 +35,10 @@ LEAST_SAFE_ENTRIES = 0.5
 """Polling sooner than for half an entry would find nothing nearly always."""
 
 
-@lru_cache(maxsize=4096)
+HALVINGS = 40
+"""Of the stretch a safe number is sought in: to a billionth of it."""
+
+
 def safe_entries(window: int, dispersion: float = USUAL_DISPERSION) -> float:
     """Return the expected entries up to which a gap is safe.
 
@@ -45,7 +47,7 @@ def safe_entries(window: int, dispersion: float = USUAL_DISPERSION) -> float:
     window
         Entries the list holds, W >= 1.
     dispersion
-        Variance over mean of the count, >= 1; rounded to one decimal by the caller.
+        Variance over mean of the count, >= 1.
 
     Returns
     -------
@@ -58,31 +60,35 @@ def safe_entries(window: int, dispersion: float = USUAL_DISPERSION) -> float:
     >>> round(safe_entries(30, 1.0), 1), round(safe_entries(30, 2.0), 1)
     (14.4, 8.6)
     """
-    if window < SMALL_WINDOW:
-        return float("inf")
-    dispersion = min(max(dispersion, 1.0), MOST_DISPERSION)
-
-    def excess(mean: float) -> float:
-        if dispersion <= 1.0 + 1e-9:
-            tail = poisson.sf(window, mean)
-        else:
-            size = mean / (dispersion - 1.0)
-            tail = nbinom.sf(window, size, 1.0 / dispersion)
-        return float(tail) - LOSS_PROBABILITY
-
-    return max(float(brentq(excess, 1e-9, float(window + 1), xtol=1e-6)), LEAST_SAFE_ENTRIES)
+    return float(_safe_means(window, np.array([dispersion]))[0])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)
 def safe_table(window: int) -> FloatArray:
     """Return `safe_entries` for dispersions 1.0, 1.1, … up to the largest.
 
     Computed once for a list, so that the compiled loops can look it up.
     """
-    dispersions = np.round(np.arange(1.0, MOST_DISPERSION + 0.05, 0.1), 1)
-    table = np.array([safe_entries(window, float(each)) for each in dispersions])
+    table = _safe_means(window, np.round(np.arange(1.0, MOST_DISPERSION + 0.05, 0.1), 1))
     table.setflags(write=False)
     return table
+
+
+def _safe_means(window: int, dispersions: FloatArray) -> FloatArray:
+    """Halve the stretch that the means lie in, all at once."""
+    if window < SMALL_WINDOW:
+        return np.full(len(dispersions), np.inf)
+    extra = np.clip(dispersions, 1.0 + 1e-9, MOST_DISPERSION) - 1.0
+    least, most = np.zeros(len(extra)), np.full(len(extra), window + 1.0)
+    for _ in range(HALVINGS):
+        mean = (least + most) / 2.0
+        tail = np.where(
+            extra > 1e-6,
+            nbinom.sf(window, mean / extra, 1.0 / (1.0 + extra)),
+            poisson.sf(window, mean),
+        )
+        least, most = np.where(tail <= LOSS_PROBABILITY, (mean, most), (least, mean))
+    return np.maximum(least, LEAST_SAFE_ENTRIES)
 
 
 @compiled

@@ -1,4 +1,7 @@
-"""Every query and every piece of code in docs/sql.md runs, and has something to show."""
+"""Every query and every piece of code in docs/sql.md runs and has something to show.
+
+The queries of the other pages run.
+"""
 
 import re
 import shutil
@@ -30,6 +33,12 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"### (\d+)\. .*?```sql\n(.*?)```", PAGE, re.DOTALL)
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+ELSEWHERE = [
+    (path.name, sql)
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if path.name != "sql.md"
+    for sql in re.findall(r"```sql\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+]
 START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 
 
@@ -127,6 +136,11 @@ def test_a_question_has_an_answer(reader, number, sql):
         if all(row[index] is None for row in table.rows)
     ]
     assert empty == []
+
+
+@pytest.mark.parametrize(("page", "sql"), ELSEWHERE)
+def test_a_query_of_another_page_runs(reader, page, sql):
+    assert reader.query(sql).columns
 
 
 def answer(reader, number: int) -> list[dict[str, object]]:
