@@ -548,6 +548,34 @@ def refit(home: Path, as_json: bool) -> None:
 
 @main.command()
 @HOME
+@click.option("--day", help="Such as 2026-03-01, today or yesterday; yesterday by default.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write to; data/reports/DAY in the home folder by default.",
+)
+@AS_JSON
+def report(home: Path, day: str | None, out: Path | None, as_json: bool) -> None:
+    """Write the report of a day: what mattered, who was first, what was not covered.
+
+    As Markdown and as a page that needs no other file, with the status page beside it,
+    and every table as CSV and Parquet. Done every night by itself while newsbeat is up
+    (see [report] in newsbeat.toml).
+
+    \b
+    Example:  newsbeat report
+              newsbeat report --day 2026-03-01 --out ~/reports/sunday
+              newsbeat report --day today --json | jq '.sections.words'
+    """
+    from flows.commands.daily_report import report_now
+
+    found = report_now(_settings(home), day, out, quiet=as_json)
+    if as_json:
+        _print_json(found)
+
+
+@main.command()
+@HOME
 @AS_JSON
 def doctor(home: Path, as_json: bool) -> None:
     """Say what is wrong with this installation, and the way out.

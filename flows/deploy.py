@@ -20,6 +20,8 @@ ENTRYPOINT = "flows.collect.collect_source"
 
 REFIT_ENTRYPOINT, REFIT_DEPLOYMENT = "flows.refit.refit_all", "refit/nightly"
 
+REPORT_ENTRYPOINT, REPORT_DEPLOYMENT = "flows.report.report_day", "report/nightly"
+
 PARAMETER_SCHEMA: dict[str, Any] = {
     "title": "Parameters",
     "type": "object",
@@ -108,6 +110,30 @@ async def deploy_refit(orchestrator: Orchestrator, at: str) -> UUID:
         "refit",
         "nightly",
         entrypoint=REFIT_ENTRYPOINT,
+        at=at,
+        description=description,
+        version=hashlib.sha256(shown.encode()).hexdigest()[:12],
+    )
+
+
+async def deploy_report(orchestrator: Orchestrator, at: str) -> UUID:
+    """Create or update the deployment of the nightly report; return its id.
+
+    Parameters
+    ----------
+    at
+        When it runs, ``HH:MM`` in UTC; empty for never by itself.
+    """
+    when = f"every night at {at} UTC" if at else "when somebody starts it"
+    description = (
+        f"Writes the report of the day before, {when}: what mattered, who was first, what was"
+        " not covered. *Run › Quick run* does it now. All reports: artifact `report`."
+    )
+    shown = "\n".join([REPORT_ENTRYPOINT, description, at])
+    return await orchestrator.deploy_nightly(
+        "report",
+        "nightly",
+        entrypoint=REPORT_ENTRYPOINT,
         at=at,
         description=description,
         version=hashlib.sha256(shown.encode()).hexdigest()[:12],

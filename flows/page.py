@@ -9,13 +9,15 @@ and not at all while nobody looks.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from flows.commands.reporting import StatusReport, describe_budget, report_from
@@ -37,10 +39,11 @@ from models.troubles import describe_cards, make_cards
 from tasks.catalogue import catalogue_stamp, read_catalogue
 from tasks.duck.endpoint import read_endpoint
 from tasks.duck.lease import read_holder
+from tasks.files import list_folders, read_bytes
 from tasks.overview import read_overview, read_source_facts
 from tasks.pageserver import HTML, Answer, PageServer
 from tasks.settings import Settings
-from tasks.templates import read_asset, render_page
+from tasks.templates import ALONE, SERVED, alone_policy, read_asset, render_alone, render_page
 from tasks.warehouse_reader import WarehouseReader, open_reader
 
 FRESH_S = 3.0
@@ -71,7 +74,17 @@ ASSETS = {
     "/icon.svg": "image/svg+xml",
 }
 
-T = TypeVar("T")
+MOST_REPORTS = 100
+"""Reports listed, the latest; their files have all."""
+
+REPORT_TYPES = {
+    "html": HTML,
+    "md": "text/plain; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+}
+
+REPORT_FILE = re.compile(r"(\d{4}-\d\d-\d\d)/[a-z]+\.(html|md|csv|parquet)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +143,10 @@ class StatusPages:
         if path == "/status.json":
             found = self._read_standing().report.as_json()
             return Answer(json.dumps(found, ensure_ascii=False, default=str), "application/json")
+        if path == "/reports":
+            return Answer(self._render_reports())
+        if path.startswith("/reports/"):
+            return self._send_report(path.removeprefix("/reports/"))
         if path.startswith("/source/"):
             return self._show_source(path.removeprefix("/source/"))
         return self._message("No such page", f"There is nothing at {path}.", 404)
@@ -140,7 +157,8 @@ class StatusPages:
 
     def _render(self, template: str, here: str, **values: Any) -> str:
         common = {"here": here, "speed": self.settings.clock.speed, "days": DAYS_SHOWN}
-        return render_page(template, common | values)
+        make = render_alone if values.get("frame") == ALONE else render_page
+        return make(template, common | values)
 
     # Reading
 
@@ -224,7 +242,7 @@ class StatusPages:
 
     # Pages
 
-    def render_overview(self, frame: str = "base.html") -> str:
+    def render_overview(self, frame: str = SERVED) -> str:
         """Return the first page.
 
         Parameters
@@ -247,7 +265,7 @@ class StatusPages:
             "overview.html",
             here="now",
             frame=frame,
-            linked=frame == "base.html",
+            linked=frame == SERVED,
             most_shown=MOST_SHOWN,
             headline=headline,
             n_troubles=sum(len(card.troubles) for card in cards) + bool(trouble),
@@ -303,6 +321,29 @@ class StatusPages:
             orders=tuple(ORDERS),
             link_to=lambda number: f"/sources?{urlencode(wanted | {'page': number})}",
         )
+
+    @property
+    def _reports_folder(self) -> Path:
+        return self.settings.home / self.settings.report.folder
+
+    def _render_reports(self) -> str:
+        days = {
+            day: [name for name in names if REPORT_FILE.fullmatch(f"{day}/{name}")]
+            for day, names in list_folders(self._reports_folder).items()
+        }
+        shown = [(day, names) for day, names in days.items() if "report.html" in names]
+        return self._render("reports.html", here="reports", reports=shown[::-1][:MOST_REPORTS])
+
+    def _send_report(self, path: str) -> Answer:
+        """Return a file of a report; it was written by us, but may lie there changed."""
+        found = REPORT_FILE.fullmatch(path)
+        body = read_bytes(self._reports_folder / path) if found else None
+        if found is None or body is None:
+            return self._message("No such report", f"There is nothing at /reports/{path}.", 404)
+        content_type = REPORT_TYPES[found[2]]
+        file_name = "" if found[2] in ("html", "md") else f"{found[1]}-{path[11:]}"
+        policy = f"{alone_policy()}; frame-ancestors 'none'"
+        return Answer(body, content_type, policy=policy, file_name=file_name)
 
     def _show_source(self, name: str) -> Answer:
         standing = self._read_standing()

@@ -26,7 +26,7 @@ from prefect.flows import Flow
 from flows.alerting import Alerter
 from flows.collect import collect_source
 from flows.collector import Collector, set_current, worker_name
-from flows.deploy import deploy_refit, deploy_sources, pause_missing
+from flows.deploy import deploy_refit, deploy_report, deploy_sources, pause_missing
 from flows.engine import run_short, run_stock
 from flows.intensity import warm_up
 from flows.publish import Publisher
@@ -101,8 +101,8 @@ class Worker:
         """
         await self.orchestrator.ensure_work_pool()
         await self._deploy(on_deployed)
-        refit_id = await deploy_refit(self.orchestrator, self.settings.refit.at)
-        await self.orchestrator.end_running(refit_id, "the worker that ran it is gone")
+        for deployment_id in await self._deploy_nightly():
+            await self.orchestrator.end_running(deployment_id, "the worker that ran it is gone")
         # Last: a new source's first poll is set from now on, not from before its deployment.
         await asyncio.to_thread(warm_up)
         await self.collector.sync_catalogue()
@@ -117,6 +117,13 @@ class Worker:
         await deploy_sources(self.orchestrator, sources, on_deployed)
         if not self.collector.catalogue.problems:
             await pause_missing(self.orchestrator, sources)
+
+    async def _deploy_nightly(self) -> list[UUID]:
+        """Deploy what runs once a night; return the ids."""
+        return [
+            await deploy_refit(self.orchestrator, self.settings.refit.at),
+            await deploy_report(self.orchestrator, self.settings.report.at),
+        ]
 
     async def run(self) -> None:
         """Work until cancelled; then let the polls under way end.
@@ -184,7 +191,7 @@ class Worker:
             logger.warning("the work pool was deleted; it is made again")
             await self.orchestrator.ensure_work_pool()
             await self._deploy()
-            await deploy_refit(self.orchestrator, self.settings.refit.at)
+            await self._deploy_nightly()
         self._is_pool_paused = bool(is_pool_paused)
         before = self.scheduler.paused
         await self.scheduler.read_paused()

@@ -50,3 +50,16 @@ def escape_markdown(text: str) -> str:
     for mark in "`*_{}[]|~!\\":
         text = text.replace(mark, f"&#{ord(mark)};")
     return one_line(text)
+
+
+def spreadsheet_cell(value: object) -> object:
+    """Return a cell of a CSV file that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> spreadsheet_cell("=1+1"), spreadsheet_cell("a=b"), spreadsheet_cell(-3)
+    ("'=1+1", 'a=b', -3)
+    """
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return value

@@ -170,7 +170,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something people were or will be told."""
+    """Something people were or will be told.
+
+    Attributes
+    ----------
+    closed_at
+        When it was over: told, mended, or acknowledged.
+    """
 
     notice_id: str
     kind: str

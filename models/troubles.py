@@ -21,11 +21,14 @@ class Trouble:
         Whom it is about; empty where it is about none.
     since
         When it began; None where that is not known.
+    command
+        What ends it, as it is typed; empty where there is no such thing.
     """
 
     source: str
     words: str
     since: datetime | None = None
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,9 @@ def describe_cards(cards: Iterable[Card], n_sources: int) -> str:
     return f"All {n_sources} sources are well" if n_sources else "No source yet"
 
 
+ID_SHOWN = 6
+"""Digits of a notice's name that tell it from all others."""
+
 URGENT_KIND = "hit"
 """Kind of a notice that is about a keyword hit."""
 
@@ -119,7 +125,8 @@ def _find_urgent(notices: Sequence[Notice], hits: Sequence[Hit]) -> Iterable[Tro
         # One notice a channel; people want to read of it once.
         if notice.is_open and notice.subject not in said:
             said.add(notice.subject)
-            yield Trouble(notice.source or "", notice.subject, notice.raised_at)
+            command = f"newsbeat ack {notice.notice_id[:ID_SHOWN]}"
+            yield Trouble(notice.source or "", notice.subject, notice.raised_at, command)
     for hit in [] if about_hits else hits:
         # What several print, or one prints again, is one thing to know.
         words = f"{hit.title or hit.sentence} ({hit.rule})"

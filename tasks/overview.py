@@ -216,7 +216,7 @@ GROUP BY day_at, level ORDER BY day_at, level
 _HITS = f"""
 WITH latest AS (
     FROM rule_hits
-    WHERE level <= 2 AND hit_at >= @days AND hit_at <= @now AND @ours
+    WHERE level <= 2 AND muted IS NULL AND hit_at >= @days AND hit_at <= @now AND @ours
     ORDER BY hit_at DESC LIMIT {HITS_SHOWN}
 )
 SELECT hit_at, level, rule, latest.source, coalesce(title, ''), coalesce(url, ''), matched,
@@ -226,10 +226,11 @@ ORDER BY level, hit_at DESC
 """  # noqa: S608 - a number of ours
 
 _NOTICES = f"""
-SELECT notice_id, kind, subject, source, level, channel, raised_at, sent_at, closed_at, error
+SELECT notice_id, kind, subject, source, level, channel, raised_at, sent_at,
+       coalesce(closed_at, acknowledged_at) AS over_at, error
 FROM notices
-WHERE (closed_at IS NULL OR raised_at >= @now - INTERVAL 7 DAY) AND @ours
-ORDER BY closed_at IS NOT NULL, level, raised_at DESC LIMIT {MOST_NOTICES}
+WHERE (over_at IS NULL OR raised_at >= @now - INTERVAL 7 DAY) AND @ours
+ORDER BY over_at IS NOT NULL, level, raised_at DESC LIMIT {MOST_NOTICES}
 """  # noqa: S608 - a number of ours
 
 _POLLS = f"""

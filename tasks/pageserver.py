@@ -62,14 +62,17 @@ class Answer:
 
     Attributes
     ----------
-    location
-        Where to go instead, for a redirect; empty for none.
+    policy
+        What the page may load; of a page that is made here, its own style and script.
+    file_name
+        Name under which it is to be saved; empty for what is shown.
     """
 
     body: str | bytes = field(repr=False)
     content_type: str = HTML
     status: int = 200
-    location: str = ""
+    policy: str = POLICY
+    file_name: str = ""
 
 
 Answers = Callable[[str, Mapping[str, str]], Answer]
@@ -237,9 +240,9 @@ def _make_app(settings: PageSettings, answers: Answers) -> Starlette:
 
 def _respond(request: Request, answer: Answer) -> Response:
     body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-    headers = dict(HEADERS)
-    if answer.location:
-        headers["Location"] = answer.location
+    headers = HEADERS | {"Content-Security-Policy": answer.policy}
+    if answer.file_name:
+        headers["Content-Disposition"] = f'attachment; filename="{answer.file_name}"'
     if answer.status == 200:
         # Weak, as the same page may be sent compressed or not.
         headers["ETag"] = f'W/"{hashlib.sha256(body).hexdigest()[:24]}"'

@@ -5,6 +5,8 @@ Everything put into a page is escaped: what publishers wrote is text, whatever i
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -20,6 +22,11 @@ from models.polling.fixed import spell_duration
 
 FOLDER = "pages"
 
+STYLE = "page.css"
+
+SERVED, ALONE = "base.html", "alone.html"
+"""Templates that pages stand in: what the status page is served in, and a file by itself."""
+
 
 def render_page(name: str, values: Mapping[str, Any]) -> str:
     """Return the page that template `name` makes of `values`.
@@ -30,6 +37,21 @@ def render_page(name: str, values: Mapping[str, Any]) -> str:
         If the template uses a value that is not there.
     """
     return _environment().get_template(name).render(**values)
+
+
+def render_alone(name: str, values: Mapping[str, Any]) -> str:
+    """Return a page that needs no other file, and loads none wherever it is opened."""
+    css = read_asset(STYLE)
+    return render_page(
+        name,
+        {"frame": ALONE, "css": Markup(css), "policy": alone_policy(), **values},  # noqa: S704
+    )
+
+
+def alone_policy() -> str:
+    """Return what a page that stands alone may load: its own style, known by its digest."""
+    digest = base64.b64encode(hashlib.sha256(read_asset(STYLE).encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def read_asset(name: str) -> str:
@@ -56,7 +78,6 @@ def _environment() -> Environment:
         chart=lambda chart: Markup(draw_chart(chart)),  # noqa: S704 - it escapes all text
         web=web_address,
         count=spell_many,
-        asset=lambda name: Markup(read_asset(name)),  # noqa: S704 - our own file
     )
     return environment
 

@@ -13,7 +13,7 @@ import click
 from rich.cells import cell_len, set_cell_size
 
 from models.errors import NewsbeatError
-from models.harmless import one_line
+from models.harmless import one_line, spreadsheet_cell
 from tasks.settings import Settings
 from tasks.warehouse_reader import Table, WarehouseReader, open_reader
 
@@ -66,16 +66,9 @@ def _render(table: Table, form: str) -> str:
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")
         writer.writerow(table.columns)
-        writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
+        writer.writerows([spreadsheet_cell(value) for value in row] for row in table.rows)
         return output.getvalue().rstrip("\n")
     return _render_table(table)
-
-
-def _csv_cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value
 
 
 def _render_table(table: Table) -> str:

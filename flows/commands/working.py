@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from flows.deploy import deploy_refit, deploy_sources, pause_missing
+from flows.deploy import deploy_refit, deploy_report, deploy_sources, pause_missing
 from flows.supervisor import WORKER_DEPLOYED, WORKER_READY
 from flows.worker import Worker, run_worker
 from models.records import Source
@@ -108,6 +108,7 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
         await orchestrator.ensure_work_pool()
         changed = await deploy_sources(orchestrator, catalogue.sources, report)
         await deploy_refit(orchestrator, settings.refit.at)
+        await deploy_report(orchestrator, settings.report.at)
         gone = []
         if not catalogue.problems:
             gone = await pause_missing(orchestrator, catalogue.sources)

@@ -56,7 +56,9 @@ SELECT source || '-' || cycle, source, 'https://' || source || '.example/' || cy
 FROM polls
 WHERE outcome = 'new';
 
-INSERT INTO articles
+INSERT INTO articles (article_id, entry_id, source, url, canonical_url, title, text, authors, language,
+    published_at, published_precision, published_basis, stored_at, publication_lag_s, is_backlog,
+    version, changed_at, poll_id, page_id, extraction, kind, warnings, text_sha256, quarantined)
 SELECT 'a-' || entry_id, entry_id, source, CASE source WHEN 'spit' THEN 'javascript:alert(1)' ELSE url END,
        NULL, title, title || '. And so on.', [], NULL, published_at, 'instant', 'listing',
        first_seen_at, epoch(first_seen_at) - epoch(published_at), false, 1, first_seen_at, poll_id,
@@ -64,7 +66,7 @@ SELECT 'a-' || entry_id, entry_id, source, CASE source WHEN 'spit' THEN 'javascr
 FROM entries
 WHERE entry_id <> 'harbour-2014';
 
-INSERT INTO pages
+INSERT INTO pages (page_id, source, url, fetched_at, status, bytes, sha256, warc_file, warc_offset, poll_id, features)
 SELECT page_id, source, url, stored_at, 200, 20000, 's', 'x.warc.gz', 0, poll_id, NULL FROM articles;
 
 INSERT INTO forecasts
@@ -76,22 +78,24 @@ INSERT INTO budget
 SELECT @now - to_hours(n), 'polls', 864.0, 820.0 + 40 * sin(n / 5.0), 120.0 + n, 860.0, 860.0, 240.0
 FROM range(0, 100) AS hours(n);
 
-INSERT INTO intensity_models
+INSERT INTO intensity_models (source, fitted_at, kind, parameters, score, policy, state, note)
 SELECT source, @now - INTERVAL 6 HOUR, 'weekly', '{}', 0.42, 'price', NULL, 'the weekly profile explained most'
 FROM sources;
 
-INSERT INTO page_verdicts
+INSERT INTO page_verdicts (page_id, source, judged_at, score, suspicious, reason)
 SELECT page_id, source, fetched_at, 0.4, source = 'tide' AND fetched_at > @now - INTERVAL 2 DAY,
        CASE WHEN source = 'tide' THEN 'four times the links of any page before' ELSE '' END
 FROM pages;
 
-INSERT INTO drift_checks
+INSERT INTO drift_checks (check_id, source, checked_at, n_reference, n_test, criterion, statistic, threshold,
+    fired, drifted)
 SELECT 'check-' || source, source, @now - INTERVAL 3 HOUR, 100, 40, criterion,
        CASE source WHEN 'tide' THEN 2.1 ELSE 0.1 END, 0.7, source = 'tide', source = 'tide'
 FROM sources, (VALUES ('links'), ('paragraph length')) AS criteria(criterion)
 WHERE source IN ('tide', 'harbour');
 
-INSERT INTO rule_hits
+INSERT INTO rule_hits (hit_id, article_id, version, source, rule, level, matched, start, sentence, explanation,
+    hit_at)
 SELECT 'h-' || article_id, article_id, 1, source, CASE WHEN level = 1 THEN 'floods' ELSE 'councils' END,
        level, CASE WHEN level = 1 THEN 'Storm flood' ELSE 'council' END, 0, title,
        'word form of ' || CASE WHEN level = 1 THEN 'flood' ELSE 'council' END, stored_at

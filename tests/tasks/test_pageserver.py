@@ -16,8 +16,8 @@ TOKEN = "correct-horse-battery-staple"
 def answers(path, query):
     if path == "/broken":
         raise RuntimeError("a mistake of ours")
-    if path == "/away":
-        return Answer("", status=303, location="/")
+    if path == "/table":
+        return Answer(b"a,b", "text/csv", policy="default-src 'none'", file_name="table.csv")
     return Answer(f"<p>{path} {sorted(query.items())}</p>" + "." * 3000)
 
 
@@ -69,9 +69,10 @@ def test_head_is_answered_and_what_changes_things_is_not(page):
     assert httpx.put(page.url, trust_env=False).status_code == 405
 
 
-def test_a_redirect_leads_on(page):
-    answer = get(page, "away")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+def test_a_file_is_saved_under_its_name_and_may_load_nothing(page):
+    answer = get(page, "table")
+    assert answer.headers["content-disposition"] == 'attachment; filename="table.csv"'
+    assert answer.headers["content-security-policy"] == "default-src 'none'"
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "a%00b", "%ff"])
