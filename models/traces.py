@@ -71,6 +71,12 @@ class Trace:
         return sum(len(self.tested(stream)) for stream in self.streams)
 
     @property
+    def n_never_listed(self) -> int:
+        """Entries of the part that tests that no poll could see: what a batch has over a list."""
+        batches = (np.unique(self.tested(stream), return_counts=True)[1] for stream in self.streams)
+        return sum(int(np.maximum(sizes - self.window, 0).sum()) for sizes in batches)
+
+    @property
     def tested_s(self) -> float:
         """Length of the part that tests, seconds."""
         return self.end_s - self.split_s

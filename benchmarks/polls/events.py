@@ -43,7 +43,9 @@ def measure(workers: int) -> list[Figure]:
                     Figure(f"{where}, polls / timer", polls, MOST_POLLS.get((name, window)))
                 )
             if name != "outage":
-                figures.append(Figure(f"{where}, entries lost", lost * len(rows), 0))
+                figures.append(
+                    Figure(f"{where}, entries lost that were listed", lost * len(rows), 0)
+                )
     return figures + [
         _worse(results, name, policy, most)
         for name, most in MOST_WORSE.items()
@@ -82,7 +84,7 @@ def _live_through(name: str, workers: int) -> Rows:
             tuned = calm.tune(CONTENDERS[policy], fixed)
             rule = replace(CONTENDERS[policy].rule, knob=tuned.parameters["knob"])
             replays = whole.replay(rule, down_s=event.down_s)
-            lost = sum(replay.lost for replay in replays)
+            lost = sum(replay.lost for replay in replays) - event.trace.n_never_listed
             for window, stretch in event.windows.items():
                 polls, lag = look_at(replays, *stretch)
                 seen = np.array([look_at(timer, *stretch) for timer in timers])

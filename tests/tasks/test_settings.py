@@ -210,5 +210,5 @@ def test_a_home_of_nobody_is_named():
 
 def test_two_budgets_are_one_too_many(tmp_path):
     (tmp_path / "newsbeat.toml").write_text("[budget]\npolls_per_day = 100\nprice = 60\n")
-    with pytest.raises(ConfigError, match="budget.polls_per_day is set already; set one of"):
+    with pytest.raises(ConfigError, match=r"budget\.polls_per_day is set already; set one of"):
         read_settings(tmp_path, {})
