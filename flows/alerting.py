@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import partial
@@ -26,6 +27,9 @@ logger = logging.getLogger("newsbeat.alerts")
 
 LOOK_S = 1.0
 """How often it is looked what is due, in wall seconds; a poll with hits is not waited for."""
+
+RELEASED_S = 10.0
+"""How often it is looked whether articles that were held back have been released."""
 
 STOP_PATIENCE_S = 10.0
 """How long messages under way may take to end."""
@@ -55,6 +59,7 @@ class Alerter:
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._resting: dict[str, datetime] = {}
         self._woken = asyncio.Event()
+        self._released_at = 0.0
 
     def wake(self) -> None:
         """Look at once what is due: a poll has raised something."""
@@ -78,6 +83,9 @@ class Alerter:
         """Take in what people answered, write what is due, and begin to send it."""
         collector, warehouse = self._collector, self._collector.warehouse
         await self._take_answers()
+        if time.monotonic() >= self._released_at:
+            self._released_at = time.monotonic() + RELEASED_S
+            await collector.write(warehouse.raise_released, collector.clock.now())
         await collector.write(warehouse.write_messages, self._channels.room, collector.clock.now())
         messages = await collector.write(warehouse.read_messages, collector.clock.now())
         for name in dict.fromkeys(message.channel for message in messages):

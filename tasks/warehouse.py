@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -341,6 +341,18 @@ class Warehouse:
         channels = self.settings.open_channels
         with self._transaction() as connection:
             return notices.write_messages(connection, channels, room, now)
+
+    def raise_released(self, now: datetime) -> int:
+        """Raise notices of hits whose articles are no longer held back; return of how many."""
+        alerts = self.settings.alerts
+        span, channels = timedelta(hours=alerts.story_hours), self.settings.open_channels
+        with self._transaction() as connection:
+            released = hits.release_hits(connection, now, span)
+            for source, tags, told in released:
+                notices.raise_notices(
+                    connection, [told], source, tags, channels.values(), alerts.pace, now
+                )
+        return len(released)
 
     def read_messages(self, now: datetime) -> list[Message]:
         """Return the messages that are to be sent now, the most urgent first."""

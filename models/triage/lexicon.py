@@ -130,7 +130,9 @@ class Lexicon:
     def _stemmed(self, word: str) -> Iterable[_Phrase]:
         for language, stems in self._stems.items():
             if may_be_of(language, word):
-                yield from stems.get(stem(language, word), ())
+                for phrase in stems.get(stem(language, word), ()):
+                    if phrase.slots[phrase.anchor].has(word):
+                        yield phrase
 
 
 KEPT_WORDS = 300_000
@@ -151,20 +153,13 @@ def _match_phrase(text: str, words: _Words, at: int, phrase: _Phrase) -> tuple[i
     if first < 0 or last >= len(words.words):
         return None
     for place, slot in enumerate(phrase.slots, first):
-        if place != at and not is_form(words.words[place], slot):
+        if place != at and not slot.has(words.words[place]):
             return None
         if place > first:
             gap = text[words.spans[place - 1][1] : words.spans[place][0]]
             if not _GAP.fullmatch(gap):
                 return None
     return words.spans[first][0], words.spans[last][1]
-
-
-def is_form(word: str, slot: Inflection) -> bool:
-    """Return whether a folded word is a form of what a slot of a phrase wants."""
-    if word in slot.forms:
-        return True
-    return any(stem(language, word) == wanted for language, wanted in slot.stems)
 
 
 def _find_patterns(

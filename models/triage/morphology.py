@@ -60,11 +60,26 @@ class Inflection:
         ``(language, stem)``: a word of that stem is a form too.
     lemmas
         The dictionary words they are forms of, where a dictionary knows.
+    bases
+        The word itself, and the regular ones behind it, for stems that say too much.
     """
 
     forms: frozenset[str]
     stems: frozenset[tuple[str, str]] = frozenset()
     lemmas: frozenset[str] = frozenset()
+    bases: tuple[str, ...] = ()
+
+    def has(self, word: str) -> bool:
+        """Return whether a folded word is one of the forms."""
+        if word in self.forms:
+            return True
+        return any(
+            stem(language, word) == wanted and (language != "en" or self._is_inflected(word))
+            for language, wanted in self.stems
+        )
+
+    def _is_inflected(self, word: str) -> bool:
+        return any(is_inflection(word, base) for base in self.bases)
 
 
 def inflect(word: str, languages: tuple[str, ...] = ()) -> Inflection:
@@ -90,6 +105,7 @@ def inflect(word: str, languages: tuple[str, ...] = ()) -> Inflection:
         frozenset({word}).union(*(one.forms for one in found)),
         frozenset().union(*(one.stems for one in found)),
         frozenset().union(*(one.lemmas for one in found)),
+        _with_bases(word, "en"),
     )
 
 
@@ -109,6 +125,42 @@ def languages_of(word: str, languages: tuple[str, ...] = ()) -> tuple[str, ...]:
     return tuple(
         code for code in languages if code in INFLECTED and _OWN_SCRIPT.get(code, _LATIN) in scripts
     )
+
+
+_ENDINGS = frozenset(
+    ["", "s", "es", "ed", "d", "ing", "e", "y", "ies", "ied", "ie", "ying", "f", "ves"]
+)
+
+
+_OF_BASES = frozenset(["e", "y", "ie", "f"])
+"""Endings that a word loses when it is inflected, and never gains."""
+
+
+def is_inflection(word: str, base: str) -> bool:
+    """Return whether two English words of one stem differ by no more than an inflection.
+
+    Stemmers also take off what makes another word: of evacuation and evacuee they leave
+    the same as of evacuate, and of organisation the same as of organ.
+
+    Examples
+    --------
+    >>> [is_inflection(word, "evacuate") for word in ("evacuated", "evacuating", "evacuation")]
+    [True, True, False]
+    >>> is_inflection("stopped", "stop"), is_inflection("cities", "city")
+    (True, True)
+    """
+    shared = 0
+    for one, other in zip(word, base, strict=False):
+        if one != other:
+            break
+        shared += 1
+    doubled = word[shared - 1 : shared] if shared else ""
+    rest = word[shared:]
+    if doubled and rest[:1] == doubled and rest[1:] in ("ed", "ing"):
+        rest = rest[1:]
+    if not base[shared:] and rest in _OF_BASES:
+        return False
+    return rest in _ENDINGS and base[shared:] in _ENDINGS
 
 
 def _inflect_in(word: str, language: str) -> Inflection:

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import duckdb
 
-from models.records import PollResult, RuleHit, StoredArticle
+from models.records import Article, PollResult, RuleHit, StoredArticle
 from models.triage.ladder import KEPT
 from models.triage.scope import SPIKE_DAYS, Burst
 from models.triage.stories import Story, find_story, sketch
@@ -142,6 +143,52 @@ def _story_of(
     story_id = digest("story", item.article_id)
     insert_rows(connection, "stories", [(story_id, now, now, title, list(signature))])
     return story_id
+
+
+def release_hits(
+    connection: duckdb.DuckDBPyConnection, now: datetime, story_span: timedelta
+) -> list[tuple[str, tuple[str, ...], Told]]:
+    """Unmute the hits of articles that are no longer held back; return who is to be told what.
+
+    Returns
+    -------
+    list
+        Source, its tags, and the hits of an article. A version that was replaced meanwhile
+        is passed over: its hits are no longer what the article says.
+    """
+    rows = connection.execute(_RELEASED, [QUARANTINED]).fetchall()
+    by_article: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in rows:
+        by_article[row[0]].append(row)
+    released = []
+    for article_id, found in by_article.items():
+        _, source, tags, url, title, text, version, *_ = found[0]
+        item = StoredArticle(
+            article_id=article_id, entry_id="", url=url, article=Article(title, text),
+            published_at=None, published_basis=None, stored_at=now, page=None,
+        )  # fmt: skip
+        hits = tuple(RuleHit(article_id, *row[7:]) for row in found)
+        loud = tuple(hit for hit in hits if hit.level < KEPT)
+        story_id = _story_of(connection, item, now, story_span) if loud else None
+        connection.execute(
+            "UPDATE rule_hits SET muted = NULL, story_id = CASE WHEN level < ? THEN ? END "
+            "WHERE article_id = ? AND version = ?",
+            [KEPT, story_id, article_id, version],
+        )
+        if story_id is not None:
+            released.append((source, tuple(tags or ()), Told(story_id, item, loud)))
+    return released
+
+
+_RELEASED = """
+SELECT article_id, articles.source, sources.tags, articles.url, articles.title, text,
+       articles.version, rule, level, rule_level, rule_group, term, mode, matched, start, stop,
+       n_places, sentence, explanation
+FROM rule_hits JOIN articles USING (article_id, version) LEFT JOIN sources
+    ON sources.source = articles.source
+WHERE muted = ? AND NOT quarantined
+ORDER BY hit_at
+"""
 
 
 def read_bursts(

@@ -388,6 +388,25 @@ async def test_a_hostile_title_is_text(open_desk, hook, post):
         assert "@everyone" not in message["message"]
 
 
+async def test_what_is_held_back_is_told_once_it_is_released(open_desk, hook):
+    async with open_desk(
+        ("harbour", entries("Old", "Fire downtown")), channels=[webhook(hook)]
+    ) as desk:
+        await desk.polled()
+        desk.step(minutes=10)
+        await desk.polled()
+        connection = desk.collector.warehouse._connection
+        connection.execute("UPDATE articles SET quarantined = true; DELETE FROM notices")
+        connection.execute("UPDATE rule_hits SET muted = 'quarantined', story_id = NULL")
+        await settled(desk)
+        assert hook.got == []
+        connection.execute("UPDATE articles SET quarantined = false")
+        for _ in range(2):
+            await settled(desk)
+        assert hook.titles == ["[newsbeat 2] Fire downtown"]
+        assert desk.rows("SELECT muted, story_id IS NULL FROM rule_hits") == [(None, False)]
+
+
 async def test_nothing_is_said_where_nothing_matched(open_desk, hook):
     async with open_desk(
         ("harbour", entries("Old", "Calm", "Quiet")), channels=[webhook(hook)]

@@ -2,7 +2,9 @@
 
 import random
 import time
+import tomllib
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -361,3 +363,25 @@ def test_nothing_is_raised_past_what_its_rule_allows():
     assert levels([some_rule("a", "dam", 3)], weight=9.0, bursts=burst) == {"a": 2}
     assert levels([some_rule("a", "dam", 3, raise_to=1)], weight=9.0, bursts=burst) == {"a": 1}
     assert levels([some_rule("a", "dam", 3, raise_to=5)], weight=9.0, bursts=burst) == {"a": 3}
+
+
+FORMS = tomllib.loads(
+    (Path(__file__).parents[2] / "benchmarks" / "parts" / "inflections.toml").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [(word, line.split()) for table in FORMS.values() for word, line in table.items()],
+    ids=[word for table in FORMS.values() for word in table],
+)
+def test_every_form_of_a_table_written_by_hand_is_found(word, forms):
+    matcher = Matcher([rule_of(any=[word], mode="lemma")])
+    missed = [form for form in forms if not matcher.match(Passage.of_file(form))]
+    # The dictionary has рост, but of its plural only роста.
+    assert missed == (["росты"] if word == "рост" else [])
+
+
+def test_another_word_of_the_same_stem_is_no_form():
+    assert matched("organisation, evacuation, university", any=["organ", "evacuate", "universe"],
+                   mode="lemma") == []  # fmt: skip
