@@ -300,6 +300,8 @@ class AlertSettings:
     spike_hits, spike_chance
         A rule's burst raises its hits by a level: so many in an hour at least, and less
         likely than this by what that hour of the last 14 days had. 0 hits for never.
+    failing_level
+        Urgency of a source that fails time and again; 5 tells nobody.
     retry_s, longest_retry_s
         Wait before a message that failed is sent again; it doubles, up to the longest.
     """
@@ -312,6 +314,7 @@ class AlertSettings:
     raise_together: int = 3
     spike_hits: int = 5
     spike_chance: float = 0.0001
+    failing_level: int = 3
     retry_s: float = 15.0
     longest_retry_s: float = 900.0
 
@@ -443,6 +446,7 @@ _LEAST_MOST: dict[str, tuple[float, float]] = {
     "alerts.repeat_s": (1, 604_800),
     "alerts.story_hours": (0, 8760),
     "alerts.spike_chance": (0, 1),
+    "alerts.failing_level": (1, 5),
     "alerts.retry_s": (0.01, 86_400),
     "alerts.longest_retry_s": (0.01, 604_800),
 }

@@ -16,6 +16,7 @@ from rich.console import Group, RenderableType
 from rich.spinner import Spinner
 from rich.text import Text
 
+from flows.commands.noticing import describe_notice, read_urgent
 from flows.commands.reporting import read_report
 from flows.commands.running import (
     Stopped,
@@ -289,10 +290,20 @@ class _Demo:
         unsettled = self._settle(ended_at)
         outcome = _count(supervisor, self.web, ended_at, unsettled)
         _show(outcome, screen)
+        self._say_alerts()
         self._say_where_to_look(server, keep)
         if keep:
             self._keep_going()
         return outcome
+
+    def _say_alerts(self) -> None:
+        """Say what was urgent: the rules that ship are at work in the demo too."""
+        with stopping_afterwards():
+            urgent = read_urgent(self.supervisor.settings, self.web.start)
+        for notice in urgent:
+            self.screen.say(f"alert     {describe_notice(notice)}")
+        if urgent:
+            self.screen.say(f"          {spell_command(self.home, 'notices')}")
 
     def _collect(self) -> datetime:
         """Watch for as long as was asked, and return the recorded moment of the end."""

@@ -15,8 +15,10 @@ from flows.wording import spell_count
 from models.errors import NewsbeatError
 from models.harmless import one_line
 from tasks.catalogue import read_catalogue
+from tasks.channels import Channels
 from tasks.postgres import EmbeddedPostgres
 from tasks.prefect_server import configured_api_url, is_healthy, is_port_free
+from tasks.rulebook import read_rulebook
 from tasks.settings import Settings, read_settings
 
 PINNED = {"prefect": "3.9.1", "duckdb": "1.5.5"}
@@ -70,7 +72,7 @@ def examine(home: Path) -> list[Finding]:
     except NewsbeatError as error:
         return [*findings, Finding("settings", "bad", str(error), "Mend it and run doctor again")]
     findings.append(Finding("settings", "ok", f"read from {settings.home}"))
-    for look in (_contact, _catalogue, _disk, _warehouse, _postgres, _server):
+    for look in (_contact, _catalogue, _rules, _channels, _disk, _warehouse, _postgres, _server):
         findings += _guarded(look, settings)
     return findings
 
@@ -120,6 +122,21 @@ def _catalogue(settings: Settings) -> Iterator[Finding]:
     yield Finding(
         "catalogue", state, f"{spell_count(len(catalogue.sources), 'source')} {where}", way_out
     )
+
+
+def _rules(settings: Settings) -> Iterator[Finding]:
+    book = read_rulebook(settings)
+    for problem in book.problems:
+        yield Finding("rules", "note", f"left out: {one_line(problem)}")
+    yield Finding("rules", "ok", f"{spell_count(len(book.rules), 'keyword rule')} in {book.place}")
+
+
+def _channels(settings: Settings) -> Iterator[Finding]:
+    Channels(settings.open_channels)
+    names = ", ".join(settings.open_channels)
+    if not settings.channels:
+        names = "none is set: alerts go to the worker's log (docs/alerts.md)"
+    yield Finding("channels", "ok" if settings.channels else "note", names)
 
 
 def _disk(settings: Settings) -> Iterator[Finding]:

@@ -86,6 +86,26 @@ def list_notices(settings: Settings, hours: float = SHOWN_HOURS) -> NoticeList:
     return NoticeList(tuple(reversed(found)), now)
 
 
+def read_urgent(settings: Settings, since: datetime) -> list[Notice]:
+    """Return the notices of level 1 and 2 raised after a moment, one for each story.
+
+    Raises
+    ------
+    WarehouseError
+        If there is no warehouse.
+    """
+    after = f"raised_at > TIMESTAMPTZ '{since.astimezone(UTC).isoformat()}'"
+    with open_reader(settings) as reader:
+        found = query_notices(lambda sql: reader.query(sql).rows, f"{after} AND level <= 2")
+    return list({notice.story_id: notice for notice in found}.values())
+
+
+def describe_notice(notice: Notice) -> str:
+    """Return a notice as one line."""
+    what = f"{notice.raised_at:%H:%M} UTC  level {notice.level}  {one_line(notice.subject)}"
+    return f"{what} ({', '.join(notice.outlets)}: {', '.join(notice.rules)})"
+
+
 def acknowledge(settings: Settings, notice: str) -> str:
     """Stop the repeats of a notice, named by its first digits; return what was done, in words.
 

@@ -11,6 +11,7 @@ from types import FrameType
 from rich.spinner import Spinner
 from rich.text import Text
 
+from flows.commands.noticing import describe_notice, read_urgent
 from flows.commands.reporting import StatusReport, read_report
 from flows.commands.screen import Screen, spell_command
 from flows.supervisor import Supervisor
@@ -18,6 +19,7 @@ from flows.wording import spell_count
 from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line
 from tasks.catalogue import Catalogue, read_catalogue
+from tasks.channels import Channels
 from tasks.prefect_server import RunningServer
 from tasks.settings import SETTINGS_FILE, Settings
 
@@ -129,6 +131,8 @@ def check_can_collect(settings: Settings, catalogue: Catalogue) -> None:
     if not catalogue.sources:
         add = spell_command(settings.home, "add", "URL")
         raise ConfigError(catalogue.folder, "", None, f"no source to collect; add one: {add}")
+    # An address that no message can go to is said now, and not when something burns.
+    Channels(settings.open_channels)
     if not settings.agent.contact and not all(s.http.allow_private for s in catalogue.sources):
         raise ConfigError(str(settings.home / SETTINGS_FILE), "", None, NO_CONTACT)
 
@@ -182,6 +186,7 @@ class _Watched:
         self._settings = settings
         self._screen = screen
         self._broken: set[str] = set()
+        self._told_at = settings.clock.now()
         self._look_at = self._line_at = 0.0
 
     def look(self) -> None:
@@ -196,11 +201,23 @@ class _Watched:
             self._screen.say(str(error))
             return
         self._say_changes(report)
+        self._say_alerts()
         if self._screen.is_live:
             self._screen.move(Spinner("dots", Text(report.in_one_line())))
         elif now >= self._line_at:
             self._line_at = now + REPORT_S
             self._screen.say(report.in_one_line())
+
+    def _say_alerts(self) -> None:
+        """Say what became urgent since the last look: not everybody has a channel."""
+        try:
+            with stopping_afterwards():
+                urgent = read_urgent(self._settings, self._told_at)
+        except NewsbeatError:
+            return
+        for notice in urgent:
+            self._told_at = max(self._told_at, notice.raised_at)
+            self._screen.say(describe_notice(notice))
 
     def _say_changes(self, report: StatusReport) -> None:
         broken = {row.source: row for row in report.broken}

@@ -30,8 +30,10 @@ from models.triage.ladder import (
 from models.triage.message import explain_hits, split_text, write_body, write_title
 from tasks.duck.hits import Told, digest
 from tasks.duck.rows import Row, insert_rows, marks, storable, utc_row
+from tasks.settings import Settings
 
 MOST_OUTLETS = 50
+HIT, FAILURE = "hit", "failure"
 
 _NAMES = tuple(item.name for item in fields(Notice))
 _COLUMNS = ", ".join(_NAMES)
@@ -106,7 +108,7 @@ def _raise_one(
         return
     notice = Notice(
         notice_id=notice_id,
-        kind="hit",
+        kind=HIT,
         subject=told.item.article.title or told.item.url,
         source=source,
         level=level,
@@ -160,6 +162,67 @@ def _join(
         )
     if joined != notice:
         change_notice(connection, joined)
+
+
+def raise_state(
+    connection: duckdb.DuckDBPyConnection,
+    kind: str,
+    source: str,
+    subject: str,
+    text: str,
+    level: int,
+    labels: Sequence[str],
+    settings: Settings,
+    now: datetime,
+) -> bool:
+    """Tell that a source is in a state that wants looking at; return whether that is new.
+
+    It is told once, on every channel that takes its level, and stands until
+    :func:`close_state`.
+
+    Parameters
+    ----------
+    kind
+        Such as ``failure`` or ``drift``.
+    labels
+        Tags of the source; they choose the channels.
+    """
+    if read_notices(connection, "kind = ? AND source = ? AND closed_at IS NULL", [kind, source]):
+        return False
+    taking = [
+        channel for channel in settings.open_channels.values() if takes(channel, level, set(labels))
+    ]
+    for channel in taking:
+        notice = Notice(
+            notice_id=digest(kind, source, channel.name, now)[:12],
+            kind=kind,
+            subject=subject,
+            source=source,
+            level=level,
+            channel=channel.name,
+            text=text,
+            raised_at=now,
+            story_id=digest(kind, source, now),
+            outlets=(source,),
+            due_at=first_due(level, now, channel, settings.alerts.pace),
+        )
+        write_notice(connection, notice)
+    return bool(taking)
+
+
+def close_state(
+    connection: duckdb.DuckDBPyConnection, kind: str, source: str, now: datetime
+) -> int:
+    """Note that a state is over; return how many notices of it stood.
+
+    What was over before it was told is not told any more.
+    """
+    standing = read_notices(
+        connection, "kind = ? AND source = ? AND closed_at IS NULL", [kind, source]
+    )
+    for notice in standing:
+        change_notice(connection, replace(notice, closed_at=now, due_at=None))
+    return len(standing)
 
 
 def write_notice(connection: duckdb.DuckDBPyConnection, notice: Notice) -> None:
@@ -283,8 +346,9 @@ def note_sent(
     for notice in _notices_of(connection, message):
         again = notice.due_at or next_reminder(notice, now, pace)
         told = replace(notice, sent_at=notice.sent_at or now, told_at=now, due_at=again, error=None)
-        # What is told once is over with that; level 1 is when somebody has answered.
-        change_notice(connection, told if again else replace(told, closed_at=now))
+        # A hit that is told once is over with that; one of level 1 when somebody has answered.
+        is_over = again is None and notice.kind == HIT
+        change_notice(connection, replace(told, closed_at=now) if is_over else told)
 
 
 def note_failed(

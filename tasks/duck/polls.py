@@ -14,7 +14,7 @@ import duckdb
 from models.lag import publication_lag_s
 from models.records import NewEntry, PollResult, Precision, StoredArticle, StoredCounts
 from tasks.duck.hits import StoredVersion, store_hits
-from tasks.duck.notices import raise_notices
+from tasks.duck.notices import FAILURE, close_state, raise_notices, raise_state
 from tasks.duck.rows import Row, insert_rows, marks, select_by_ids, storable
 from tasks.settings import Settings
 
@@ -68,6 +68,7 @@ def store_poll(
     _store_articles(connection, result, rows)
     _store_pending(connection, result)
     n_hits = _store_hits(connection, result, rows.stored, settings)
+    _tell_failure(connection, result, settings)
     mean_lag_s = sum(rows.lags) / len(rows.lags) if rows.lags else None
     # What was fetched again and is as before does not count as stored.
     n_stored = len(rows.articles) + len(rows.changed)
@@ -94,6 +95,27 @@ def _store_hits(
     channels, pace = settings.open_channels.values(), settings.alerts.pace
     raise_notices(connection, told, source, result.labels, channels, pace, now)
     return n_hits
+
+
+def _tell_failure(
+    connection: duckdb.DuckDBPyConnection, result: PollResult, settings: Settings
+) -> None:
+    """Tell that a source fails time and again, or that it is well: silence is news too."""
+    poll, schedule = result.poll, result.schedule
+    if schedule.state == "failing":
+        raise_state(
+            connection,
+            FAILURE,
+            poll.source,
+            f"{poll.source} could not be read {schedule.consecutive_failures} times in a row",
+            poll.reason,
+            settings.alerts.failing_level,
+            result.labels,
+            settings,
+            poll.finished_at,
+        )
+    elif poll.outcome not in ("failed", "refused"):
+        close_state(connection, FAILURE, poll.source, poll.finished_at)
 
 
 def _is_first_look(connection: duckdb.DuckDBPyConnection, source: str) -> bool:

@@ -407,6 +407,25 @@ async def test_what_is_held_back_is_told_once_it_is_released(open_desk, hook):
         assert desk.rows("SELECT muted, story_id IS NULL FROM rule_hits") == [(None, False)]
 
 
+async def test_a_source_that_fails_is_told_once_and_closed_when_it_mends(open_desk, hook):
+    async with open_desk(("harbour", entries("Old", "Calm")), channels=[webhook(hook)]) as desk:
+        alerter = Alerter(desk.collector)
+        await desk.polled()
+        desk.fault("status", status=503)
+        for _ in range(5):
+            desk.step(minutes=10)
+            await desk.polled()
+        desk.step(hours=1)
+        for _ in range(2):
+            await settled(desk, alerter)
+        assert hook.titles == ["[newsbeat 3] 1 story of the hour"]
+        assert "harbour could not be read 3 times in a row" in hook.got[0]["message"]
+        assert desk.rows("SELECT kind, closed_at IS NULL FROM notices") == [("failure", True)]
+        desk.mend()
+        await desk.polled()
+        assert desk.rows("SELECT kind, closed_at IS NULL FROM notices") == [("failure", False)]
+
+
 async def test_nothing_is_said_where_nothing_matched(open_desk, hook):
     async with open_desk(
         ("harbour", entries("Old", "Calm", "Quiet")), channels=[webhook(hook)]
