@@ -162,8 +162,14 @@ class Collector:
         self.intensities.load(models, observed)
         await self.update_price()
 
-    async def update_price(self) -> BudgetReport:
-        """Bring the price in line with the budget, and with what was spent of late."""
+    async def update_price(self, late_share: float = 0.0) -> BudgetReport:
+        """Bring the price in line with the budget, with what was spent and what came late.
+
+        Parameters
+        ----------
+        late_share
+            Share of the polls since the last update that began late.
+        """
         now = self.clock.now()
         polls, megabytes, first_at = await self.write(
             self.warehouse.read_spending, now - SPENDING_LOOKED_AT
@@ -171,7 +177,7 @@ class Collector:
         spent = megabytes if self.pricing.counts_bytes else float(polls)
         lasted = now - first_at if first_at else timedelta(0)
         per_day = spent * (timedelta(days=1) / lasted) if lasted > LEAST_LOOKED_AT else None
-        report = self.pricing.update(now, per_day)
+        report = self.pricing.update(now, per_day, late_share)
         await self.write(self.warehouse.write_budget, report)
         return report
 

@@ -11,6 +11,7 @@ from models.budget import (
     Demand,
     corrected,
     expected_spending,
+    overload,
     price_for_budget,
     price_for_lag,
 )
@@ -46,7 +47,7 @@ class Pricing:
         self._budget = budget
         self._sources = list(sources)
         self._intensities = intensities
-        self._correction = 1.0
+        self._correction = self._overload = 1.0
         self._common = FIRST_PRICE
         self._promised: dict[str, float] = {}
 
@@ -64,20 +65,27 @@ class Pricing:
         cost = self._intensities.demand(source, True).cost if self.counts_bytes else 1.0
         return min(self._common * cost, self._promised.get(source.source, float("inf")))
 
-    def update(self, now: datetime, spent_per_day: float | None = None) -> BudgetReport:
-        """Solve for the price anew, and correct it by what was spent.
+    def update(
+        self, now: datetime, spent_per_day: float | None = None, late_share: float = 0.0
+    ) -> BudgetReport:
+        """Solve for the price anew, and correct it by what was spent, and by what came late.
 
         Parameters
         ----------
         spent_per_day
             What was spent lately in the budget's currency, scaled to a day.
+        late_share
+            Share of the polls since the last update that began late, 0 to 1: where there are
+            many, more is due than can be polled, and the price rises until it is not.
         """
+        self._overload = overload(self._overload, late_share)
         demands = {s.source: self._intensities.demand(s, self.counts_bytes) for s in self._sources}
         everyone = list(demands.values())
         per_day = self._per_day()
         if per_day is not None:
             spending = price_for_budget(everyone, per_day)
-            if spent_per_day is not None:
+            # What could not be spent is no reason to spend more.
+            if spent_per_day is not None and self._overload == 1.0:
                 wanted = corrected(1.0, spent_per_day, per_day)
                 self._correction *= wanted**CORRECTION_PACE
             self._common = spending.price * self._correction
@@ -85,6 +93,7 @@ class Pricing:
             self._common = price_for_lag(everyone, self._budget.target_lag_s).price
         else:
             self._common = self._budget.price
+        self._common *= self._overload
         self._promised = dict(self._promises(demands))
         expected = expected_spending(everyone, self._common)
         lag_s = expected.mean_lag_s
@@ -97,6 +106,7 @@ class Pricing:
             expected_per_day=expected.per_day,
             expected_polls_per_day=expected.polls_per_day,
             expected_lag_s=None if math.isnan(lag_s) else lag_s,
+            overload=self._overload,
         )
 
     def _per_day(self) -> float | None:

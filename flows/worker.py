@@ -32,6 +32,7 @@ from flows.intensity import warm_up
 from flows.publish import Publisher
 from flows.runqueue import LONGEST_LOOK_S, RunQueue, due_wall
 from flows.schedule import Scheduler
+from models.budget import MOST_LATE_SHARE
 from models.errors import NewsbeatError, WarehouseError
 from models.harmless import one_line
 from models.reconciliation import cycle_of
@@ -81,6 +82,7 @@ class Worker:
         self.alerter = Alerter(collector, orchestrator.emit_event)
         self.running: dict[UUID, asyncio.Task[None]] = {}
         self.lateness_s: deque[float] = deque(maxlen=10_000)
+        self._n_begun = self._n_late = 0
         self.name = worker_name()
         self._places = asyncio.Semaphore(settings.worker.concurrency)
         self._flows: dict[UUID, Flow[..., Any]] = {}
@@ -152,7 +154,7 @@ class Worker:
                 group.create_task(self._every(PUBLISH_S, self.publisher.publish))
                 group.create_task(self._every(RETENTION_S, self._forget_old_pages))
                 price_s = max(PRICE_S / self.collector.clock.speed, LEAST_PRICE_S)
-                group.create_task(self._every(price_s, self.collector.update_price))
+                group.create_task(self._every(price_s, self._update_price))
         except ExceptionGroup as trouble:
             raise trouble.exceptions[0] from trouble
         finally:
@@ -281,10 +283,27 @@ class Worker:
             await self._rest()
             run, late_s = await self.queue.next_due()
             await self._rest()
-            self.lateness_s.append(late_s)
+            self._note_lateness(late_s)
             task = asyncio.create_task(self._execute(run), name=run.name)
             self.running[run.id] = task
             task.add_done_callback(partial(self._done, run.id))
+
+    def _note_lateness(self, late_s: float) -> None:
+        self.lateness_s.append(late_s)
+        self._n_begun += 1
+        self._n_late += late_s > LATE_S
+
+    async def _update_price(self) -> None:
+        """Bring the price in line; polls that began late say that too many are due."""
+        late_share = self._n_late / max(self._n_begun, 1)
+        self._n_begun = self._n_late = 0
+        report = await self.collector.update_price(late_share)
+        if late_share > MOST_LATE_SHARE:
+            logger.warning(
+                "%.0f %% of the polls began late: a poll costs %.1f times as much for a while",
+                100 * late_share,
+                report.overload,
+            )
 
     def _weight_of(self, source: str) -> float:
         known = self.collector.sources.get(source)
@@ -383,6 +402,9 @@ DISK_S = 5.0
 CATALOGUE_S = 10.0
 
 PRICE_S, LEAST_PRICE_S = 600.0, 5.0
+LATE_S = 30.0
+"""A poll that begins later than that, in wall seconds, found no place in time."""
+
 """The price is renewed every ten minutes of the product's time; at least 5 s apart."""
 
 

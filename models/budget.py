@@ -182,3 +182,31 @@ def _search(demands: Sequence[Demand], is_too_cheap: Callable[[Spending], bool])
         else:
             high = middle
     return _spending(columns, math.exp(0.5 * (low + high)))
+
+
+MOST_LATE_SHARE = 0.1
+"""Above this share of late polls, more is due than can be made."""
+
+FEW_LATE_SHARE = 0.01
+DEARER, CHEAPER = 1.5, 1.2
+MOST_OVERLOAD = 1e4
+
+
+def overload(before: float, late_share: float) -> float:
+    """Return what overload multiplies the price by: up while polls are late, then slowly back.
+
+    Parameters
+    ----------
+    before
+        The factor until now, >= 1.
+    late_share
+        Share of the polls since then that began late.
+
+    Examples
+    --------
+    >>> overload(1.0, 0.5), overload(1.5, 0.05), overload(1.5, 0.0), overload(1.1, 0.0)
+    (1.5, 1.5, 1.25, 1.0)
+    """
+    if late_share > MOST_LATE_SHARE:
+        return min(before * DEARER, MOST_OVERLOAD)
+    return max(before / CHEAPER, 1.0) if late_share < FEW_LATE_SHARE else before

@@ -678,6 +678,8 @@ class BudgetReport:
         What a day costs at that price, and its polls.
     expected_lag_s
         Mean wait of an entry until the poll that finds it; None while nothing is expected.
+    overload
+        What the price was multiplied by, as polls began late; 1 while they are in time.
     """
 
     reckoned_at: datetime
@@ -688,3 +690,4 @@ class BudgetReport:
     expected_per_day: float
     expected_polls_per_day: float
     expected_lag_s: float | None
+    overload: float = 1.0

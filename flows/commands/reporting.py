@@ -241,4 +241,6 @@ def describe_budget(budget: BudgetReport) -> str:
     worth = f"a poll must save {budget.price:,.0f} entry-seconds"
     if budget.expected_lag_s is not None:
         worth += f", entries wait {spell_duration(budget.expected_lag_s)} for theirs"
+    if budget.overload > 1.0:
+        worth += f"; {budget.overload:.1f} times dearer, as polls came late"
     return f"budget: {', '.join(parts)}; {worth}"

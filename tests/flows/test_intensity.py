@@ -142,6 +142,18 @@ def test_overspending_raises_the_price_step_by_step():
     assert priced.price(SOURCE) > 1.5 * calm
 
 
+def test_polls_that_come_late_raise_the_price_until_they_do_not():
+    priced = pricing(polls_per_day=500.0)
+    calm = priced.update(START)
+    pressed = [priced.update(START, spent_per_day=100.0, late_share=0.4) for _ in range(3)]
+    assert [report.overload for report in pressed] == [1.5, 2.25, 3.375]
+    assert pressed[-1].price == pytest.approx(3.375 * calm.price)
+    assert pressed[-1].expected_polls_per_day < calm.expected_polls_per_day
+    for _ in range(8):
+        report = priced.update(START)
+    assert (report.overload, report.price) == (1.0, calm.price)
+
+
 def test_a_fit_that_another_version_stored_is_passed_over():
     fit = FittedModel("a", START, "weekly", "plan", b"of another version")
     intensities = Intensities(SOURCES, START)
