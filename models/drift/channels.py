@@ -261,7 +261,11 @@ class RecentParagraphs:
     def add(self, page: PageFeatures) -> None:
         """Take a page in; the oldest goes."""
         self._pages.append(np.unique(page.paragraphs))
-        del self._pages[:-RECENT_PAGES]
+        self.keep(RECENT_PAGES)
+
+    def keep(self, n_pages: int) -> None:
+        """Forget all but the last pages."""
+        del self._pages[:-n_pages]
 
     def share_of(self, page: PageFeatures) -> float:
         """Return the share of a page's text that stands on one of the last pages."""

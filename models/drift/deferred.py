@@ -24,7 +24,7 @@ from models.errors import InsufficientDataError
 CRITERIA = ("P", "S", "N", "V")
 """Criteria that are histograms; ``"T"``, the totals by class of tag, is the fifth."""
 
-ThresholdRule = Literal["simple", "universal", "bootstrap"]
+ThresholdRule = Literal["none", "simple", "universal", "bootstrap"]
 
 LEVEL = 0.01
 """Chance that any of the five criteria fires on a correct set."""
@@ -128,7 +128,7 @@ class Criterion:
     @property
     def fired(self) -> bool:
         """Whether the divergence is beyond its threshold."""
-        return self.statistic > self.threshold
+        return bool(self.statistic > self.threshold)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +208,9 @@ def check_window(
     return WindowCheck(
         n_pages=len(pages),
         n_reference=reference.n_pages,
-        criteria=compare_criteria(reference, test, rule),
+        criteria=compare_criteria(
+            reference, test, choose_thresholds(reference, test.n_pages, rule)
+        ),
         rule=rule,
         columns=columns,
         p_values=p_values,
@@ -229,10 +231,9 @@ def _compare_numbers(reference: FloatArray, test: FloatArray) -> tuple[tuple[str
 
 
 def compare_criteria(
-    reference: WindowReference, test: WindowReference, rule: ThresholdRule
+    reference: WindowReference, test: WindowReference, thresholds: FloatArray
 ) -> tuple[Criterion, ...]:
-    """Return the slides' five criteria of a test set."""
-    thresholds = choose_thresholds(reference, test.n_pages, rule)
+    """Return the slides' five criteria of a test set, see :func:`choose_thresholds`."""
     found = [
         _histogram_criterion(name, reference.values[:, at], test.values[:, at], thresholds[at])
         for at, name in enumerate(CRITERIA)
@@ -327,11 +328,14 @@ def choose_thresholds(
         Size of the test set.
     rule
         ``"simple"``: the χ² quantile; ``"universal"``: :data:`UNIVERSAL`; ``"bootstrap"``:
-        quantiles over random splits of the reference. T always needs the last: the tags of
-        one page come together, so χ² says nothing about it.
+        quantiles over random splits of the reference; ``"none"``: no criterion fires. For T
+        the first two take the third: the tags of one page come together, and χ² says
+        nothing about them.
     level
         Chance that any of the five fires; each gets a fifth of it.
     """
+    if rule == "none":
+        return np.full(5, np.inf)
     drawn = _bootstrap(reference, n_test, level)
     if rule == "bootstrap":
         return drawn

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from models.drift.calibration import N_SCORES, BorrowedTails
+from models.drift.calibration import N_SCORES, SCORE_NAMES, BorrowedTails
 from models.drift.channels import CHANNELS, GROUPS, N_CHANNELS
 from models.drift.features import FloatArray
 
@@ -43,9 +43,26 @@ TAIL_STRETCH = 1.3
 BORROWED_PAGES = 40
 """Borrowed tails count as so many pages beside a site's own."""
 
+TIE_SHARE = 0.1
+"""Scores nearer than this share of the spread's floor are equal: a model of all pages scores
+a little otherwise than the models of four fifths that the ranks come from."""
+
 MIN_KNOWN = 5
-BETS = ("fast", "mixed", *(f"slow {sign}{shift}" for shift in SLOW_SHIFTS for sign in "+-"))
+STEPS = (0.01, 0.05)
+"""A bet that pays only where p is at most so small: the quickest against gross breakage."""
+
+STEP_STAKE = 0.95
+BETS = (
+    "fast",
+    "mixed",
+    *(f"step {share}" for share in STEPS),
+    *(f"slow {sign}{shift}" for shift in SLOW_SHIFTS for sign in "+-"),
+)
 N_BETS = len(BETS)
+BET_STAKES = (3.0, 2.0, 3.0, 2.0, *(2.0 for _ in BETS[4:]))
+"""Weights of the bets on one score."""
+
+N_FAST = 2 + len(STEPS)
 
 _SIDES = np.array(
     [{"high": 1, "low": -1, "both": 0}[channel.side] for channel in CHANNELS] + [1] * len(GROUPS)
@@ -56,13 +73,26 @@ GROUP_OF = np.array(
 )
 
 
+_SHARP = {
+    "new_paths", "layout_distance", "lost_paths", "facts", "makeup", "place", "repeats", "letters",
+    "odd_share", "other_script_share", "title_overlap", *(f"joint_{group}" for group in GROUPS),
+}  # fmt: skip
+"""Scores that steps are bet on."""
+
+SHARP_WEIGHT = 6.0
+"""Weight of such a score beside one that is not."""
+
+IS_SHARP = np.array([name in _SHARP for name in SCORE_NAMES])
+
+
 def _bet_mask() -> npt.NDArray[np.bool_]:
     mask = np.zeros((N_SCORES, N_BETS), np.bool_)
     mask[:, :2] = True
+    mask[IS_SHARP, 2:N_FAST] = True
     for row in np.flatnonzero(_IS_SLOW):
-        mask[row, 2:] = True
+        mask[row, N_FAST:] = True
         if _SIDES[row]:
-            away = slice(3, None, 2) if _SIDES[row] > 0 else slice(2, None, 2)
+            away = slice(N_FAST + (_SIDES[row] > 0), None, 2)
             mask[row, away] = False
     return mask
 
@@ -148,8 +178,9 @@ def rank_page(scores: FloatArray, ranks: Ranks, shared: BorrowedTails) -> Odds:
         known = int(ranks.known[column])
         value = float(scores[column])
         own = ranks.ordered[:known, column]
-        below = int(np.searchsorted(own, value, side="left"))
-        upto = int(np.searchsorted(own, value, side="right"))
+        alike = TIE_SHARE * shared.floors[column]
+        below = int(np.searchsorted(own, value - alike, side="left"))
+        upto = int(np.searchsorted(own, value + alike, side="right"))
         spread = float(ranks.spread[column])
         p_high = _own_share(known - below, known, value, own, spread)
         p_low = _own_share(upto, known, -value, -own[::-1], spread)
@@ -205,9 +236,13 @@ def bet(odds: Odds, known: npt.NDArray[np.int64]) -> FloatArray:
     with np.errstate(invalid="ignore"):
         logs[:, 0] = np.log(pays)
         logs[:, 1] = np.log(1.0 - MIXED_SHARE + MIXED_SHARE * np.minimum(pays, math.exp(MAX_LOG)))
+        worst = odds.worst
+        for column, share in enumerate(STEPS, start=2):
+            paid = np.where(worst <= share, STEP_STAKE / share, 0.0) + 1.0 - STEP_STAKE
+            logs[:, column] = np.where(np.isnan(worst), 0.0, np.log(paid))
         margin = SLOW_MARGIN / np.sqrt(np.maximum(known, 1))
         for column, (sign, shift) in enumerate(
-            ((sign, shift) for shift in SLOW_SHIFTS for sign in (1.0, -1.0)), start=2
+            ((sign, shift) for shift in SLOW_SHIFTS for sign in (1.0, -1.0)), start=N_FAST
         ):
             logs[:, column] = shift * (sign * odds.normal - margin) - shift**2 / 2
     logs[~BET_MASK | np.isnan(logs)] = 0.0

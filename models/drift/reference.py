@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.drift.calibration import N_SCORES, BorrowedTails, Calibration
-from models.drift.channels import N_CHANNELS, PageModel, RecentParagraphs
+from models.drift.channels import N_CHANNELS, RECENT_PAGES, PageModel, RecentParagraphs
 from models.drift.deferred import WindowReference
 from models.drift.evidence import Odds, Ranks, join_groups, rank_page
 from models.drift.features import FloatArray, PageFeatures
@@ -225,12 +225,15 @@ def held_out_scores(pages: Sequence[PageFeatures]) -> FloatArray:
 
 
 def _repeats(pages: Sequence[PageFeatures]) -> list[float]:
-    """Return the share of each page's text that its neighbours hold too."""
+    """Return the share of each page's text that the pages before it hold, in a circle."""
+    n_before = min(RECENT_PAGES, len(pages) - 1)
+    circle = [*pages[-n_before:], *pages]
+    recent = RecentParagraphs(circle[:n_before])
     shares = []
-    recent = RecentParagraphs(pages[1:])
     for page in pages:
         shares.append(recent.share_of(page))
         recent.add(page)
+        recent.keep(n_before)
     return shares
 
 

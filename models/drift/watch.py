@@ -8,13 +8,23 @@ more than 100, so that no page alarms alone.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.drift.calibration import N_SCORES, SCORE_NAMES
 from models.drift.channels import CHANNELS, GROUPS, N_CHANNELS, Group, RecentParagraphs
-from models.drift.evidence import ALARM, BET_MASK, GROUP_OF, N_BETS, bet
+from models.drift.evidence import (
+    ALARM,
+    BET_MASK,
+    BET_STAKES,
+    GROUP_OF,
+    IS_SHARP,
+    N_BETS,
+    SHARP_WEIGHT,
+    bet,
+)
 from models.drift.features import FloatArray, PageFeatures
 from models.drift.reference import Reference, pack_arrays, unpack_arrays
 
@@ -90,11 +100,25 @@ class Drift:
     evidence: float
 
 
+LOG_ALARM = math.log10(ALARM)
+
+DOUBT = 2.0
+"""log10 of the evidence for a new layout from which on a moved text may come of that."""
+
+HARMFUL = ("repeats", "title_overlap", "description_overlap", "odd_share", "link_share")
+"""Channels that tell a wrong text whatever the layout."""
+
+_HARMFUL = [SCORE_NAMES.index(name) for name in HARMFUL]
+
+
 def _weights() -> FloatArray:
     weights = np.zeros((N_SCORES, N_BETS))
     for group in range(len(GROUPS)):
         rows = np.flatnonzero(group == GROUP_OF)
-        weights[rows] = BET_MASK[rows] / BET_MASK[rows].sum(axis=1, keepdims=True) / len(rows)
+        shares = np.where(IS_SHARP[rows], SHARP_WEIGHT, 1.0)
+        stakes = BET_MASK[rows] * np.array(BET_STAKES)
+        stakes /= stakes.sum(axis=1, keepdims=True)
+        weights[rows] = stakes * (shares / shares.sum())[:, None]
     return weights / len(GROUPS)
 
 
@@ -181,13 +205,14 @@ class Watch:
 
     def verdict(self) -> Drift | None:
         """Return what has changed for good, or nothing."""
-        if self.evidence < np.log10(ALARM):
+        if self.evidence < LOG_ALARM:
             return None
         groups: dict[Group, float] = {group: self.group_evidence(group) for group in GROUPS}
-        layout_changed = groups["structure"] >= np.log10(ALARM)
-        from_elsewhere = groups["place"] >= np.log10(ALARM) and not layout_changed
-        text_wrong = groups["text"] >= np.log10(ALARM) or from_elsewhere
-        group = max(GROUPS, key=lambda name: min(groups[name], 12.0))
+        layout_changed = groups["structure"] >= LOG_ALARM
+        text_wrong = self._is_text_wrong(groups, layout_changed)
+        if not (layout_changed or text_wrong):
+            return None
+        group: Group = "structure" if layout_changed else max(GROUPS, key=lambda name: groups[name])
         row, column = self._leading(group)
         first = int(self._since[row, column])
         n_pages = self.n_pages - first
@@ -204,6 +229,22 @@ class Watch:
             place_after=max(set(places), key=places.count) if places else "",
             evidence=self.evidence,
         )
+
+    def _is_text_wrong(self, groups: dict[Group, float], layout_changed: bool) -> bool:
+        """Say whether the text is not what it was.
+
+        A new layout moves the text, and its captions and bylines with it, and the text is
+        still right: then only what speaks of harm counts. Where a new layout is likely
+        but not sure yet, a moved text waits for that.
+        """
+        if layout_changed:
+            return self._harm() >= LOG_ALARM
+        patience = LOG_ALARM if groups["structure"] > DOUBT else 0.0
+        return groups["text"] >= LOG_ALARM or groups["place"] >= LOG_ALARM + patience
+
+    def _harm(self) -> float:
+        paid = (_WEIGHTS * _payout(self._gathered))[_HARMFUL].sum()
+        return float(np.log10(max(paid / _WEIGHTS[_HARMFUL].sum(), 1e-9)))
 
     def _leading(self, group: Group) -> tuple[int, int]:
         """Return the score and bet of a group with the most evidence; no joint one."""

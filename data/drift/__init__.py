@@ -1,0 +1,1 @@
+"""Figures learnt from correct pages of many sites; no page and no text."""
