@@ -614,6 +614,42 @@ def refit(home: Path, as_json: bool) -> None:
         _print_json(found)
 
 
+@main.command(short_help="Write sources, tables or a saved search for other programs.")
+@HOME
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["opml", "csv", "parquet", "jsonl", "atom", "json-feed"]),
+    required=True,
+    help="opml: the sources; csv, parquet, jsonl: a table; atom, json-feed: a saved search.",
+)
+@click.option("--what", default="articles", show_default=True, help="Table of the warehouse.")
+@click.option("--search", default="all", show_default=True, help="Name in data/searches.toml.")
+@click.option("--since", help="Of a table, rows of the last 12h, 30d or 2w; all where left out.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; standard output where left out.",
+)
+def export(
+    home: Path, form: str, what: str, search: str, since: str | None, out: Path | None
+) -> None:
+    """Write sources as OPML, a table as CSV, Parquet or JSON Lines, a saved search as a feed.
+
+    While a worker runs it is read through it, live; otherwise from the file.
+
+    \b
+    Example:  newsbeat export --format opml --out sources.opml
+              newsbeat export --format parquet --since 30d --out articles.parquet
+              newsbeat export --format csv --what polls > polls.csv
+              newsbeat export --format atom --search urgent --out urgent.atom
+    """
+    from flows.commands.exporting import export as run
+
+    if done := run(_settings(home), form, what, search, since, out):
+        click.echo(done)
+
+
 @main.command()
 @HOME
 @click.option("--day", help="Such as 2026-03-01, today or yesterday; yesterday by default.")

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flows.commands.reporting import StatusReport, describe_budget, report_from
+from flows.exporting import render_feed
 from models.board import (
     draw_forecast,
     draw_lags,
@@ -42,6 +43,7 @@ from tasks.duck.lease import read_holder
 from tasks.files import list_folders, read_bytes
 from tasks.overview import read_overview, read_source_facts
 from tasks.pageserver import HTML, Answer, PageServer
+from tasks.searches import read_searches
 from tasks.settings import Settings
 from tasks.templates import ALONE, SERVED, alone_policy, read_asset, render_alone, render_page
 from tasks.warehouse_reader import WarehouseReader, open_reader
@@ -72,6 +74,13 @@ ASSETS = {
     "/page.css": "text/css; charset=utf-8",
     "/page.js": "text/javascript; charset=utf-8",
     "/icon.svg": "image/svg+xml",
+}
+
+FEED = re.compile(r"/feed/([a-z0-9-]+)\.(atom|json)")
+
+FEED_FORMS = {
+    "atom": ("atom", "application/atom+xml; charset=utf-8"),
+    "json": ("json-feed", "application/feed+json; charset=utf-8"),
 }
 
 MOST_REPORTS = 100
@@ -143,6 +152,10 @@ class StatusPages:
         if path == "/status.json":
             found = self._read_standing().report.as_json()
             return Answer(json.dumps(found, ensure_ascii=False, default=str), "application/json")
+        if path == "/feeds":
+            return Answer(self._render_feeds())
+        if (feed := FEED.fullmatch(path)) is not None:
+            return self._send_feed(feed[1], feed[2])
         if path == "/reports":
             return Answer(self._render_reports())
         if path.startswith("/reports/"):
@@ -321,6 +334,25 @@ class StatusPages:
             orders=tuple(ORDERS),
             link_to=lambda number: f"/sources?{urlencode(wanted | {'page': number})}",
         )
+
+    def _render_feeds(self) -> str:
+        searches, problems = read_searches(self.settings)
+        return self._render(
+            "feeds.html",
+            here="feeds",
+            searches=list(searches.values()),
+            problems=[str(problem) for problem in problems],
+        )
+
+    def _send_feed(self, name: str, ending: str) -> Answer:
+        """Return what a search finds; kept as long as what a source's page shows."""
+        searches, _ = read_searches(self.settings)
+        if name not in searches:
+            return self._message("No such search", f"No search is called {name}.", 404)
+        form, content_type = FEED_FORMS[ending]
+        with self._reading() as reader:
+            text = render_feed(reader, searches[name], form, self.settings.clock.now())
+        return Answer(text, content_type)
 
     @property
     def _reports_folder(self) -> Path:

@@ -98,7 +98,7 @@ def card(browser: Any, name: str) -> str:
     return str(browser.find_element(By.ID, name).text)
 
 
-PATHS = ["", "sources", "source/spit", "source/tide", "no/such"]
+PATHS = ["", "sources", "source/spit", "source/tide", "reports", "feeds", "no/such"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -20,7 +20,10 @@ from models.errors import ConfigError
 from tasks.settings import BudgetSettings, PageSettings, Settings
 from tasks.warehouse import Warehouse
 
-PATHS = ["/", "/sources", "/source/harbour", "/source/spit", "/source/quay", "/no/such"]
+PATHS = [
+    "/", "/sources", "/source/harbour", "/source/spit", "/source/quay", "/reports", "/feeds",
+    "/no/such",
+]  # fmt: skip
 
 
 class Seen(HTMLParser):

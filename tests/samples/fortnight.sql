@@ -1,7 +1,8 @@
 -- Two weeks of a small invented press, up to @now, for tests of the status page and the report.
 -- One source of each fate: harbour is well, lantern fails, moor is overdue, tide has drifted,
 -- quay may have lost something, and spit's headlines are meant to do harm.
-INSERT INTO sources
+INSERT INTO sources (source, title, url, kind, language, timezone, country, tags, weight, reach, policy,
+    interval_s, is_listed, read_at)
 SELECT source, title, 'https://' || source || '.example/feed', 'feed', language, 'UTC', country,
        tags, 1.0, 'wide', 'auto', 600.0, true, @now - INTERVAL 20 DAY
 FROM (VALUES
@@ -13,7 +14,8 @@ FROM (VALUES
     ('spit', '<script>alert("title")</script>', 'en', 'US', ['world'])
 ) AS press(source, title, language, country, tags);
 
-INSERT INTO schedule
+INSERT INTO schedule (source, due_at, reason, state, cycle, consecutive_failures, etag, last_modified,
+    validators_url, host_not_before, lease_until, body_sha256, last_success_at)
 SELECT source,
        CASE source WHEN 'moor' THEN @now - INTERVAL 47 MINUTE ELSE @now + INTERVAL 6 MINUTE END,
        'next in 6 min: 0.8 entries expected, a busy hour',
@@ -23,7 +25,9 @@ SELECT source,
 FROM sources;
 
 -- A poll every ten minutes.
-INSERT INTO polls
+INSERT INTO polls (poll_id, source, cycle, due_at, started_at, finished_at, outcome, http_status, reason,
+    entries_listed, entries_new, articles_stored, mean_lag_s, overlap, possible_loss, index_bytes,
+    article_bytes, cpu_s, policy, next_due_at, next_reason, decision)
 SELECT source || '#' || n, source, n, begun_at, begun_at, begun_at + INTERVAL 2 SECOND,
        CASE WHEN source = 'lantern' AND n > 1986 THEN 'failed'
             WHEN hash(source, n) % 3 = 0 THEN 'new' ELSE 'not_modified' END,
@@ -40,7 +44,8 @@ FROM (
 );
 
 -- Something new in every third poll; more by day than by night.
-INSERT INTO entries
+INSERT INTO entries (entry_id, source, url, guid, title, summary, authors, published_at, published_precision,
+    published_basis, updated_at, first_seen_at, poll_id, is_backlog, fingerprint)
 SELECT source || '-' || cycle, source, 'https://' || source || '.example/' || cycle, NULL,
        CASE
            WHEN source = 'spit' AND cycle % 5 = 0
@@ -69,13 +74,15 @@ WHERE entry_id <> 'harbour-2014';
 INSERT INTO pages (page_id, source, url, fetched_at, status, bytes, sha256, warc_file, warc_offset, poll_id, features)
 SELECT page_id, source, url, stored_at, 200, 20000, 's', 'x.warc.gz', 0, poll_id, NULL FROM articles;
 
-INSERT INTO forecasts
+INSERT INTO forecasts (source, hour_at, made_at, kind, expected_entries, low, high)
 SELECT source, date_trunc('hour', @now) + to_hours(n), @now - INTERVAL 13 DAY, 'weekly',
        2.0 + sin(n / 4.0), 0.0, 6.0
 FROM sources, range(-300, 24) AS hours(n);
 
-INSERT INTO budget
-SELECT @now - to_hours(n), 'polls', 864.0, 820.0 + 40 * sin(n / 5.0), 120.0 + n, 860.0, 860.0, 240.0
+INSERT INTO budget (reckoned_at, currency, planned_per_day, spent_per_day, price, expected_per_day,
+    expected_polls_per_day, expected_lag_s, overload)
+SELECT @now - to_hours(n), 'polls', 864.0, 820.0 + 40 * sin(n / 5.0), 120.0 + n, 860.0, 860.0, 240.0,
+       1.0
 FROM range(0, 100) AS hours(n);
 
 INSERT INTO intensity_models (source, fitted_at, kind, parameters, score, policy, state, note)
