@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 _RUN = re.compile(" {2,}")
@@ -75,10 +75,14 @@ class Folded:
     text: str
     _folds: _Folds
     _places: list[int] | None = field(default=None, repr=False)
+    _is_plain: bool | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return where characters `start` to `end` of the folded text stand in the original."""
-        if len(self.text) == len(self.original) and self._is_plain():
+        if self._is_plain is None:
+            is_as_long = len(self.text) == len(self.original)
+            self._is_plain = is_as_long and self._folds.changing.isdisjoint(self.original)
+        if self._is_plain:
             return start, end
         if self._places is None:
             self._places = _places(self.original, self._folds)
@@ -86,9 +90,6 @@ class Folded:
         if end <= start:
             return places[start], places[start]
         return places[start], _piece_end(self.original, places[end - 1])
-
-    def _is_plain(self) -> bool:
-        return self._folds.changing.isdisjoint(self.original)
 
 
 def fold(text: str, keeps_case: bool = False) -> Folded:
@@ -121,15 +122,23 @@ def folded_text(text: str) -> str:
     return fold(text).text.strip()
 
 
-def _pieces(text: str) -> list[tuple[int, int]]:
-    """Return the characters of a text, each with the combining marks after it."""
-    starts = [at for at, mark in enumerate(text) if not at or not unicodedata.combining(mark)]
-    return list(zip(starts, [*starts[1:], len(text)], strict=True))
+MOST_MARKS = 16
+"""Combining marks taken together with their letter: ordering very many takes for ever."""
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the characters of a text, each with the combining marks after it."""
+    at = 0
+    while at < len(text):
+        end = _piece_end(text, at)
+        yield at, end
+        at = end
 
 
 def _piece_end(text: str, start: int) -> int:
     end = start + 1
-    while end < len(text) and unicodedata.combining(text[end]):
+    last = min(len(text), end + MOST_MARKS)
+    while end < last and unicodedata.combining(text[end]):
         end += 1
     return end
 

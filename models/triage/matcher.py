@@ -12,7 +12,7 @@ from models.triage.folding import Folded, fold, folded_text, undisguise
 from models.triage.hits import Place, RuleMatch
 from models.triage.lexicon import Found, Key, Lexicon, build_lexicon
 from models.triage.morphology import readings
-from models.triage.rules import Rule, Term
+from models.triage.rules import Mode, Rule, Term
 from models.triage.scope import Origin, is_in_scope
 from models.triage.words import is_word, sentence_around, words_of
 
@@ -107,7 +107,9 @@ class Matcher:
                 rule,
                 tuple(tuple(number(term, rule) for term in group) for group in rule.wanted),
                 tuple(number(term, rule) for term in rule.none),
-                tuple(number(Term(text, "phrase"), rule) for text in rule.except_in),
+                tuple(
+                    number(Term(text, _mode_of_exceptions(rule)), rule) for text in rule.except_in
+                ),
             )
             for rule in rules
         ]
@@ -167,6 +169,12 @@ class Matcher:
                     and folded.text[one.start : one.end] != rewritten[one.start : one.end]
                 ]
         return disguised
+
+
+def _mode_of_exceptions(rule: Rule) -> Mode:
+    """Return how the words of `except` are compared: in all their forms where the terms are."""
+    is_lemma = any(term.mode == "lemma" for group in rule.wanted for term in group)
+    return "lemma" if is_lemma else "phrase"
 
 
 def _rarest(groups: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:

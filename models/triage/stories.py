@@ -17,6 +17,10 @@ from models.triage.words import WORD, is_unspaced
 SKETCH = 96
 """Hashes kept of a text."""
 
+HEAD = 16
+"""Smallest hashes of a sketch, by which candidates are found: two texts alike enough to be one
+story have none in common there once in a thousand times."""
+
 RUN_WORDS, RUN_CHARS = 3, 5
 READ_WORDS = 3000
 

@@ -14,8 +14,8 @@ import duckdb
 from models.records import Article, PollResult, RuleHit, StoredArticle
 from models.triage.ladder import KEPT
 from models.triage.scope import SPIKE_DAYS, Burst
-from models.triage.stories import Story, find_story, sketch
-from tasks.duck.rows import Row, insert_rows, marks
+from models.triage.stories import HEAD, Story, find_story, sketch
+from tasks.duck.rows import Row, insert_rows, marks, storable
 
 BACKLOG, QUARANTINED = "backlog", "quarantined"
 """Why nobody is told of a hit."""
@@ -129,8 +129,9 @@ def _story_of(
     title, text = item.article.title or "", item.article.text or ""
     signature = sketch(title, text)
     recent = connection.execute(
-        "SELECT story_id, title, signature FROM stories WHERE last_at >= ? ORDER BY last_at DESC",
-        [now - span],
+        "SELECT story_id, title, signature FROM stories WHERE last_at >= ? AND "  # noqa: S608
+        f"(list_has_any(signature[1:{HEAD}], ?) OR lower(title) = lower(?)) ORDER BY last_at DESC",
+        storable([now - span, list(signature[:HEAD]), title]),
     ).fetchall()
     known = find_story(
         title, signature, (Story(key, head, tuple(sig)) for key, head, sig in recent)

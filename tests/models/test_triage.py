@@ -382,6 +382,25 @@ def test_every_form_of_a_table_written_by_hand_is_found(word, forms):
     assert missed == (["росты"] if word == "рост" else [])
 
 
+def test_an_exception_holds_in_every_form():
+    table = {"any": ["пожарный"], "except": ["пожарная безопасность"], "mode": "lemma"}
+    assert matched("о пожарной безопасности и пожарных", **table) == ["пожарных"]
+
+
+def test_a_heap_of_combining_marks_takes_no_time():
+    began = time.process_time()
+    assert matched("a" + "\u0300\u0316" * 200_000 + " dam", any=["dam"]) == ["dam"]
+    assert time.process_time() - began < 5.0
+
+
+def test_a_megabyte_of_text_takes_no_time():
+    rules = [some_rule(f"r{n}", f"word{n}") for n in range(500)]
+    text = " ".join(f"word{n % 700}" for n in range(120_000))
+    began = time.process_time()
+    assert len(Matcher(rules).match(Passage.of(None, text))) == 500
+    assert time.process_time() - began < 20.0
+
+
 def test_another_word_of_the_same_stem_is_no_form():
     assert matched("organisation, evacuation, university", any=["organ", "evacuate", "universe"],
                    mode="lemma") == []  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -166,3 +167,16 @@ async def test_a_page_that_is_gone_is_not_renewed(
     answer = await connected.client.request("GET", f"/artifacts/{artifact}")
     assert (answer.json()["data"], answer.json()["description"]) == ("# Two", "second")
     assert not await connected.update_markdown(uuid4(), "# Three", "third")
+
+
+async def test_an_event_reaches_the_server_with_what_it_tells(connected, new_name):
+    about = new_name("notice")
+    await connected.emit_event("newsbeat.notice.level-1", {"title": about})
+    body = {"filter": {"event": {"name": ["newsbeat.notice.level-1"]}}, "limit": 50}
+    for _ in range(60):
+        answer = await connected.client.request("POST", "/events/filter", json=body)
+        found = [event for event in answer.json()["events"] if event["payload"]["title"] == about]
+        if found:
+            break
+        await asyncio.sleep(0.25)
+    assert found[0]["resource"]["prefect.resource.id"] == "newsbeat.notices"
