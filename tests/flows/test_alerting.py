@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -64,6 +65,7 @@ class Hook:
     """A webhook that can be out of order."""
 
     is_down: bool = False
+    wait_s: float = 0.0
     got: list[dict[str, str]] = field(default_factory=list)
     port: int = 0
 
@@ -79,6 +81,7 @@ def hook() -> Iterator[Hook]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            time.sleep(hook.wait_s)
             if not hook.is_down:
                 hook.got.append(json.loads(body))
             self.send_response(503 if hook.is_down else 200)
@@ -453,6 +456,26 @@ async def test_quiet_hours_hold_back_all_but_level_one(open_desk, hook):
         desk.step(hours=5)
         await settled(desk, alerter)
         assert "[newsbeat 2] Fire downtown" in hook.titles
+
+
+async def test_a_stop_while_a_message_is_under_way_sends_it_once(open_desk, make_stepped, hook):
+    sources, clock = ("harbour", entries("Old", "Fire downtown")), make_stepped()
+    hook.wait_s = 1.0
+    async with open_desk(sources, channels=[webhook(hook)], clock=clock) as desk:
+        running = asyncio.create_task(Alerter(desk.collector).run())
+        await desk.polled()
+        desk.step(minutes=10)
+        await desk.polled()
+        while not desk.rows("FROM outbox"):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.3)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    async with open_desk(sources, channels=[webhook(hook)], clock=clock) as desk:
+        desk.step(hours=1)
+        await settled(desk)
+        assert hook.titles == ["[newsbeat 2] Fire downtown"]
 
 
 async def test_the_loop_sends_within_a_second_of_the_page(open_desk, hook):
