@@ -11,13 +11,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from flows.collector import unknown_source
 from models.errors import ConfigError
 from models.harmless import one_line
 from models.triage.hits import RuleMatch
 from models.triage.matcher import Passage
 from models.triage.scope import Origin
-from tasks.catalogue import read_catalogue
 from tasks.rulebook import Rulebook, read_rulebook
 from tasks.settings import Settings
 
@@ -131,6 +129,10 @@ def _read(file: str) -> str:
 def _origin(settings: Settings, source: str | None, language: str | None) -> Origin | None:
     if source is None:
         return Origin(language=language) if language else None
+    # Both take their time to load, and a text by itself needs neither.
+    from flows.collector import unknown_source
+    from tasks.catalogue import read_catalogue
+
     known = {one.source: one for one in read_catalogue(settings).sources}
     if source not in known:
         raise unknown_source(source, known)

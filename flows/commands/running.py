@@ -21,6 +21,7 @@ from models.harmless import one_line
 from tasks.catalogue import Catalogue, read_catalogue
 from tasks.channels import Channels
 from tasks.prefect_server import RunningServer
+from tasks.rulebook import read_rulebook
 from tasks.settings import SETTINGS_FILE, Settings
 
 WATCH_S = 1.0
@@ -99,8 +100,8 @@ def run_up(settings: Settings) -> None:
     catalogue = read_catalogue(settings)
     check_can_collect(settings, catalogue)
     with Screen() as screen:
-        for problem in catalogue.problems:
-            screen.say(f"left out  {problem}")
+        for problem in (*catalogue.problems, *read_rulebook(settings).problems):
+            screen.say(f"left out  {one_line(problem)}")
         if catalogue.is_packaged:
             screen.say(
                 f"collecting the {len(catalogue.sources)} sources that come with newsbeat;"
