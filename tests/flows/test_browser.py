@@ -16,37 +16,17 @@ from flows.page import make_page_server
 from tasks.settings import PageSettings, Settings
 from tasks.warehouse import Warehouse
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+pytest.importorskip("selenium", reason="selenium is not installed")
 
-from selenium.webdriver.chrome.options import Options  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-QUIET = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
-    " --disable-background-networking --disable-component-update --disable-dev-shm-usage"
-)
 FRESH_S = 30.0
 """So long a change may take until the page shows it."""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("no browser here: apt install chromium chromium-driver")
-    options = Options()
-    options.binary_location = CHROMIUM
-    for argument in (*QUIET.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    with webdriver.Chrome(options, Service(DRIVER)) as driver:
-        yield driver
 
 
 @dataclass
@@ -177,8 +157,6 @@ def test_a_figure_of_a_chart_opens_by_keyboard_and_stays_open(browser, press):
 
 
 def waiting(browser: Any) -> Any:
-    from selenium.common.exceptions import StaleElementReferenceException
-
     return WebDriverWait(browser, FRESH_S, 0.3, [StaleElementReferenceException])
 
 

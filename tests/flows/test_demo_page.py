@@ -1,0 +1,102 @@
+"""The status page of a running demo, in a browser: what goes wrong is shown, and is cleared."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from flows.commands.demonstrating import run_demo
+from flows.commands.noticing import acknowledge
+from flows.supervisor import Supervisor
+from tasks.prefect_server import find_free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
+
+URGENT = "lantern-daily"
+
+RULES = f"""
+[[rule]]
+rule = "anything"
+level = 1
+any = ['\\w{{3,}}']
+mode = "regex"
+sources = ["{URGENT}"]
+"""
+
+PAUSED_AFTER_S = 8.0
+
+
+@pytest.fixture
+def home(reachable_folder: Path) -> Path:
+    return reachable_folder / "demo-page"
+
+
+@dataclass
+class Watching:
+    """Looks at the first screen every second; lets polls wait, and answers what is urgent.
+
+    Attributes
+    ----------
+    seen, cleared
+        Cards that were lit, with what they said; and those that were lit no more.
+    """
+
+    browser: Any
+    seen: dict[str, str] = field(default_factory=dict)
+    cleared: set[str] = field(default_factory=set)
+    complaints: list[str] = field(default_factory=list)
+    _began: float = 0.0
+    _is_paused: bool = False
+
+    def __call__(self, supervisor: Supervisor) -> None:
+        if not self._began:
+            self._begin(supervisor)
+        is_time = time.monotonic() - self._began > PAUSED_AFTER_S
+        self._set_paused(supervisor, is_time and "late" not in self.seen)
+        self._look()
+        for code in self.browser.find_elements("css selector", "#urgent code"):
+            acknowledge(supervisor.settings, code.text.rpartition(" ")[2])
+
+    def _begin(self, supervisor: Supervisor) -> None:
+        self._began = time.monotonic()
+        rules = supervisor.settings.home / "data" / "keywords" / "test.toml"
+        rules.parent.mkdir(parents=True, exist_ok=True)
+        rules.write_text(RULES, encoding="utf-8")
+        assert supervisor.page is not None
+        self.browser.get(supervisor.page.url)
+
+    def _set_paused(self, supervisor: Supervisor, is_paused: bool) -> None:
+        """Pause the work pool in Prefect, as people do who want no polls for a while."""
+        if is_paused == self._is_paused:
+            return
+        assert supervisor.server is not None
+        pool = supervisor.settings.prefect.work_pool
+        url = f"{supervisor.server.api_url}/work_pools/{pool}"
+        httpx.patch(url, json={"is_paused": is_paused}, trust_env=False).raise_for_status()
+        self._is_paused = is_paused
+
+    def _look(self) -> None:
+        for name in ("urgent", "late"):
+            card = self.browser.find_element("id", name)
+            if "lit" in str(card.get_attribute("class")).split():
+                self.seen.setdefault(name, card.text)
+                self.cleared.discard(name)
+            elif name in self.seen:
+                self.cleared.add(name)
+        self.complaints += [entry["message"] for entry in self.browser.get_log("browser")]
+
+
+def test_what_goes_wrong_in_a_demo_is_shown_and_cleared(browser: Any, home: Path) -> None:
+    watching = Watching(browser)
+    outcome = run_demo(home, minutes=2.5, quiet=True, port=find_free_port(), meddle=watching)
+    assert outcome.problems == []
+    assert URGENT in watching.seen["urgent"]
+    assert "newsbeat ack" in watching.seen["urgent"]
+    assert "its poll is overdue by" in watching.seen["late"]
+    assert watching.cleared == {"urgent", "late"}
+    assert watching.complaints == []
