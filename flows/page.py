@@ -49,7 +49,10 @@ from tasks.templates import ALONE, SERVED, alone_policy, read_asset, render_alon
 from tasks.warehouse_reader import WarehouseReader, open_reader
 
 FRESH_S = 3.0
-"""Wall seconds for which what was read is shown again without asking."""
+"""Wall seconds for which what was read is shown again without asking, at least."""
+
+MOST_SHARE = 0.1
+"""Share of the time that may be spent reading: a large warehouse is asked less often."""
 
 MOST_KEPT = 64
 """Source pages kept for those seconds."""
@@ -129,7 +132,7 @@ class StatusPages:
         self._lock = threading.Lock()
         self._reader: WarehouseReader | None = None
         self._standing: Standing | None = None
-        self._standing_at_s = -FRESH_S
+        self._standing_until_s = 0.0
         self._facts: OrderedDict[str, tuple[float, SourceFacts]] = OrderedDict()
         self._catalogue: dict[str, Source] = {}
         self._stamp: object = None
@@ -177,9 +180,9 @@ class StatusPages:
 
     def _read_standing(self) -> Standing:
         """Return how everything stands; the last that is known where it cannot be read."""
-        if time.monotonic() - self._standing_at_s < FRESH_S and self._standing is not None:
-            return self._standing
-        before = self._standing
+        began_s, before = time.monotonic(), self._standing
+        if began_s < self._standing_until_s and before is not None:
+            return before
         try:
             with self._reading() as reader:
                 report = report_from(reader, self.settings.clock)
@@ -190,7 +193,7 @@ class StatusPages:
             self._standing = Standing(before.report, before.overview, str(error))
         else:
             self._standing = Standing(report, overview)
-        self._standing_at_s = time.monotonic()
+        self._standing_until_s = _fresh_until(began_s)
         return self._standing
 
     @contextmanager
@@ -222,11 +225,12 @@ class StatusPages:
             self._reader = None
 
     def _read_facts(self, source: str, standing: Standing) -> SourceFacts:
-        read_at_s, facts = self._facts.get(source, (-FRESH_S, SourceFacts()))
-        if time.monotonic() - read_at_s >= FRESH_S:
+        began_s = time.monotonic()
+        until_s, facts = self._facts.get(source, (0.0, SourceFacts()))
+        if began_s >= until_s:
             with self._reading() as reader:
                 facts = read_source_facts(reader, source, standing.report.now)
-            self._facts[source] = (time.monotonic(), facts)
+            self._facts[source] = (_fresh_until(began_s), facts)
             self._facts.move_to_end(source)
             while len(self._facts) > MOST_KEPT:
                 self._facts.popitem(last=False)
@@ -401,6 +405,12 @@ class StatusPages:
             },
         )
         return Answer(page)
+
+
+def _fresh_until(began_s: float) -> float:
+    """Return until when what was read from `began_s` to now is shown again."""
+    now_s = time.monotonic()
+    return now_s + max(FRESH_S, (now_s - began_s) / MOST_SHARE)
 
 
 def _one_of(word: str, allowed: tuple[str, ...]) -> str:

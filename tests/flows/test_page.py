@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -70,6 +70,14 @@ def seen(pages: StatusPages, path: str, **query: str) -> Seen:
 
 def part(page: Seen, start: str, end: str) -> str:
     return page.text.partition(start)[2].partition(end)[0]
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for what the page will say once it has been read anew."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it was not read anew"
+        time.sleep(0.2)
 
 
 def test_the_first_screen_says_what_broke_what_is_late_and_what_was_lost(pages):
@@ -210,8 +218,7 @@ def test_beside_a_worker_it_is_live_and_says_what_is_late(served):
     # What was read is shown again for a moment, and then read again.
     warehouse.query("UPDATE schedule SET due_at = due_at + INTERVAL 2 HOUR")
     assert "overdue" in seen(pages, "/").text
-    time.sleep(3.1)
-    assert "overdue" not in seen(pages, "/").text
+    until(lambda: "overdue" not in seen(pages, "/").text)
 
 
 def test_when_the_worker_goes_the_last_standing_stays_with_a_warning(served):
@@ -219,10 +226,8 @@ def test_when_the_worker_goes_the_last_standing_stays_with_a_warning(served):
     pages = StatusPages(settings, is_watched=True)
     assert "alarm" not in str(pages.answer("/", {}).body)
     warehouse.close()
-    time.sleep(3.1)
-    page = seen(pages, "/")
-    assert "the worker does not run yet, or has died" in page.text
-    assert "lantern failing: HTTP 503" in page.text
+    until(lambda: "the worker does not run yet, or has died" in seen(pages, "/").text)
+    assert "lantern failing: HTTP 503" in seen(pages, "/").text
 
 
 def test_it_is_served_over_http(settings):
