@@ -139,7 +139,7 @@ Show = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadPage:
     """A stored page, extracted."""
 
     page: StoredPage
@@ -178,8 +178,7 @@ def run_drift_bench(plan: BenchPlan, show: Show = lambda *_: None) -> BenchRepor
     wanted = _wanted(stored, candidates, dated, plan)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(plan.n_workers, mp_context=context) as pool:
-        jobs = [(plan.folder, part, frozenset(candidates)) for part in _by_archive(wanted)]
-        read = [page for part in _spread(pool, _read_part, jobs, "reading", show) for page in part]
+        read = _read(plan.folder, wanted, candidates, pool, show)
         rooms = _newsrooms(read, candidates, plan, pool, show)
         for room, found in zip(
             rooms,
@@ -194,6 +193,23 @@ def run_drift_bench(plan: BenchPlan, show: Show = lambda *_: None) -> BenchRepor
         ):
             _take(report, name, found)
     return report
+
+
+def open_sites(plan: BenchPlan, show: Show = lambda *_: None) -> list[Newsroom]:
+    """Return the made sites of a plan alone, to be used elsewhere.
+
+    Raises
+    ------
+    NewsbeatError
+        As :func:`run_drift_bench`.
+    """
+    stored = list_pages(plan.folder)
+    candidates = _candidates(stored, plan)
+    wanted = _wanted(stored, candidates, {}, plan)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(plan.n_workers, mp_context=context) as pool:
+        read = _read(plan.folder, wanted, candidates, pool, show)
+        return _newsrooms(read, candidates, plan, pool, show)
 
 
 def _take(report: BenchReport, name: str, found: tuple[dict[str, Tally], float] | str) -> None:
@@ -262,6 +278,17 @@ def _wanted(
     return list(dict.fromkeys([*candidates, *in_years, *(articles[at] for at in drawn)]))
 
 
+def _read(
+    folder: Path,
+    wanted: Sequence[StoredPage],
+    candidates: Sequence[StoredPage],
+    pool: ProcessPoolExecutor,
+    show: Show,
+) -> list[_ReadPage]:
+    jobs = [(folder, part, frozenset(candidates)) for part in _by_archive(wanted)]
+    return [page for part in _spread(pool, _read_part, jobs, "reading", show) for page in part]
+
+
 def _by_archive(pages: Sequence[StoredPage]) -> list[list[StoredPage]]:
     parts: dict[str, list[StoredPage]] = defaultdict(list)
     for page in pages:
@@ -272,7 +299,7 @@ def _by_archive(pages: Sequence[StoredPage]) -> list[list[StoredPage]]:
 # --- in the processes ----------------------------------------------------------------
 
 
-def _read_part(job: tuple[Path, list[StoredPage], frozenset[StoredPage]]) -> list[_Read]:
+def _read_part(job: tuple[Path, list[StoredPage], frozenset[StoredPage]]) -> list[_ReadPage]:
     folder, pages, candidates = job
     found = []
     for page, body in read_pages(folder, pages):
@@ -280,7 +307,7 @@ def _read_part(job: tuple[Path, list[StoredPage], frozenset[StoredPage]]) -> lis
         if text:
             markup = decode_bytes(body, None).text
             packed = describe_page(body, text, title=title).to_bytes()
-            found.append(_Read(page, title, text, packed, markup if page in candidates else ""))
+            found.append(_ReadPage(page, title, text, packed, markup if page in candidates else ""))
     return found
 
 
@@ -293,7 +320,7 @@ def _extract(body: bytes) -> tuple[str, str]:
 
 
 def _newsrooms(
-    read: Sequence[_Read],
+    read: Sequence[_ReadPage],
     candidates: Sequence[StoredPage],
     plan: BenchPlan,
     pool: ProcessPoolExecutor,
@@ -325,7 +352,7 @@ def _newsrooms(
     ]
 
 
-def _cut(job: tuple[_Read, int]) -> Template | None:
+def _cut(job: tuple[_ReadPage, int]) -> Template | None:
     item, seed = job
     page = item.page
     rng = np.random.default_rng(site_seed(page.site, seed))
