@@ -39,9 +39,10 @@ from models.errors import ContaminatedReference
 from tasks.calibration import read_calibration
 
 DEVELOPMENT = (
-    "3960.org", "dorzeczy.pl", "arbeitsagentur.de", "assabah.com.tn", "automobilwoche.de", "bund.de",
-    "elespectador.com", "fivethirtyeight.com", "hertha-blog.de", "larepublica.pe", "python.org",
-    "sass-ag.de", "slate.com", "tell-review.de", "viehbacher.com", "welt.de", "wsieciprawdy.pl",
+    "3960.org", "arbeitsagentur.de", "assabah.com.tn", "automobilwoche.de", "bund.de",
+    "dorzeczy.pl", "elespectador.com", "fivethirtyeight.com", "hertha-blog.de", "larepublica.pe",
+    "python.org", "sass-ag.de", "slate.com", "tell-review.de", "viehbacher.com", "welt.de",
+    "wsieciprawdy.pl",
 )  # fmt: skip
 UNTOUCHED = (
     "arstechnica.com", "dealbreaker.com", "detroitnews.com", "expapp.com",
