@@ -650,6 +650,65 @@ def export(
         click.echo(done)
 
 
+@main.command(short_help="Compare the last pages of SOURCE with its reference, now.")
+@HOME
+@click.argument("source")
+@AS_JSON
+def check(home: Path, source: str, as_json: bool) -> None:
+    """Compare the last article pages of SOURCE with what its pages are like, now.
+
+    Done by itself whenever enough new pages came (see [drift] in newsbeat.toml). Exit code
+    1 if they differ, or could not be judged.
+
+    \b
+    Example:  newsbeat check example-news
+              newsbeat sql "FROM drift_history ORDER BY checked_at DESC"
+    """
+    _mend(home, "check", source, as_json=as_json)
+
+
+@main.command(short_help="Say that SOURCE is right as it is now.")
+@HOME
+@click.argument("source")
+@AS_JSON
+def accept(home: Path, source: str, as_json: bool) -> None:
+    """Say that SOURCE is right as it is now: its present pages become the reference.
+
+    Articles that were held back since it changed are released.
+
+    \b
+    Example:  newsbeat accept example-news
+    """
+    _mend(home, "accept", source, as_json=as_json)
+
+
+@main.command(short_help="Extract articles of SOURCE again from their stored pages.")
+@HOME
+@click.argument("source")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+    help="From pages fetched since then (UTC); since the source changed where left out.",
+)
+@click.option("--adopt", is_flag=True, help="Look for the best other way to the text, and take it.")
+@AS_JSON
+def reextract(home: Path, source: str, since: Any, adopt: bool, as_json: bool) -> None:
+    """Extract articles of SOURCE again from their stored pages, and compare.
+
+    For after a change of its [extract] rules in the catalogue, or with --adopt. Where the
+    texts look as before the change, they are stored and the articles released.
+
+    \b
+    Example:  newsbeat reextract example-news
+              newsbeat reextract example-news --adopt
+              newsbeat reextract example-news --since 2026-05-04
+    """
+    from datetime import UTC
+
+    moment = since.replace(tzinfo=UTC) if since else None
+    _mend(home, "reextract", source, moment, adopt, as_json=as_json)
+
+
 @main.command()
 @HOME
 @click.option("--day", help="Such as 2026-03-01, today or yesterday; yesterday by default.")
@@ -696,6 +755,30 @@ def doctor(home: Path, as_json: bool) -> None:
         for finding in findings:
             click.echo(finding.as_text())
     sys.exit(1 if any(finding.is_bad for finding in findings) else 0)
+
+
+def _mend(
+    home: Path,
+    action: str,
+    source: str,
+    since: Any = None,
+    adopt: bool = False,
+    *,
+    as_json: bool,
+) -> None:
+    _keep_compiled_code()
+    settings = _settings(home)
+    from flows.commands.mending import mend
+    from flows.commands.refitting import is_worker_running
+
+    if is_worker_running(settings):
+        _enter_prefect(settings)
+    report = mend(settings, action, source, since, adopt, quiet=as_json)
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        click.echo(report.words)
+    sys.exit(0 if report.is_good else 1)
 
 
 def _settings(home: Path) -> Settings:

@@ -9,17 +9,22 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import ParamSpec, Self, TypeVar, cast
 from uuid import UUID
 
+from flows.caring import Care
 from flows.intensity import Intensities
+from flows.mending import Mending
 from flows.polite import PoliteFetcher
 from flows.pricing import Pricing
 from flows.triage import Triage
+from flows.watching import Watches
+from flows.workshop import Workshop
 from models.errors import ConfigError, NewsbeatError, WarehouseError
-from models.records import BudgetReport, PollResult, Source
+from models.records import BudgetReport, Method, PollResult, Repair, Source
 from tasks.catalogue import Catalogue
 from tasks.clock import Clock
 from tasks.extraction import ExtractionPool
@@ -71,6 +76,7 @@ class Collector:
         self.intensities = Intensities(self.sources, settings.clock.now())
         self.pricing = Pricing(settings.budget, catalogue.sources, self.intensities)
         self.triage = Triage(settings)
+        self.repairs: dict[str, Repair] = {}
         self.trouble: WarehouseError | None = None
         self.trouble_at_s = 0.0
         self._stack = AsyncExitStack()
@@ -85,6 +91,11 @@ class Collector:
         async with AsyncExitStack() as stack:
             self.warehouse: Warehouse = await self.write(Warehouse.open, self.settings, self.holder)
             stack.push_async_callback(self._close_warehouse)
+            self.watches = Watches(self.warehouse, self.write)
+            self.workshop = Workshop(self.settings.drift.idle_s)
+            stack.push_async_callback(self.workshop.close)
+            self.care, self.mending = Care(self), Mending(self)
+            await self.load_repairs()
             self.pages = PageStore(self.settings, self.holder)
             stack.callback(self.pages.close)
             self.fetcher = await stack.enter_async_context(PoliteFetcher(self.settings))
@@ -118,6 +129,20 @@ class Collector:
             return self.sources[name]
         except KeyError:
             raise unknown_source(name, self.sources) from None
+
+    def rules_of(self, source: Source) -> Source:
+        """Return a source with the repair of its text that was adopted, where one was.
+
+        Once people have changed its rules, these hold.
+        """
+        repair = self.repairs.get(source.source)
+        holds = repair is not None and repair.basis == source.extract
+        return repaired(source, repair) if repair and holds else source
+
+    async def load_repairs(self) -> None:
+        """Learn which repairs were adopted."""
+        adopted = await self.write(self.warehouse.read_repairs, "adopted")
+        self.repairs = {repair.source: repair for repair in adopted}
 
     def note_trouble(self, error: WarehouseError) -> None:
         """Remember that a poll could not be stored, and when (monotonic seconds)."""
@@ -184,6 +209,13 @@ class Collector:
     async def _close_warehouse(self) -> None:
         await self.write(self.warehouse.close)
         self._writer.shutdown()
+
+
+def repaired(source: Source, repair: Repair) -> Source:
+    """Return a source that gets its text as a repair says."""
+    method: Method = "auto" if repair.selector else cast("Method", repair.way)
+    rules = replace(source.extract, text=repair.selector, method=method)
+    return replace(source, extract=rules)
 
 
 def unknown_source(name: str, known: Iterable[str]) -> ConfigError:

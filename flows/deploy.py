@@ -21,6 +21,39 @@ ENTRYPOINT = "flows.collect.collect_source"
 REFIT_ENTRYPOINT, REFIT_DEPLOYMENT = "flows.refit.refit_all", "refit/nightly"
 
 REPORT_ENTRYPOINT, REPORT_DEPLOYMENT = "flows.report.report_day", "report/nightly"
+REFERENCES_ENTRYPOINT = "flows.refit_references.refit_references"
+REFERENCES_DEPLOYMENT = "refit-references/nightly"
+MEND_ENTRYPOINT, MEND_DEPLOYMENT = "flows.mend.mend_source", "mend/now"
+
+MEND_SCHEMA: dict[str, Any] = {
+    "title": "Parameters",
+    "type": "object",
+    "required": ["source"],
+    "properties": {
+        "source": {"title": "source", "type": "string", "position": 0},
+        "action": {
+            "title": "action",
+            "enum": ["check", "accept", "reextract"],
+            "type": "string",
+            "default": "check",
+            "position": 1,
+        },
+        "since": {
+            "title": "since",
+            "description": "For reextract: a moment (ISO, UTC); empty for the first suspect page.",
+            "anyOf": [{"type": "string"}, {"type": "null"}],
+            "default": None,
+            "position": 2,
+        },
+        "adopt": {
+            "title": "adopt",
+            "description": "For reextract: take the best other way to the text.",
+            "type": "boolean",
+            "default": False,
+            "position": 3,
+        },
+    },
+}
 
 PARAMETER_SCHEMA: dict[str, Any] = {
     "title": "Parameters",
@@ -138,6 +171,46 @@ async def deploy_report(orchestrator: Orchestrator, at: str) -> UUID:
         description=description,
         version=hashlib.sha256(shown.encode()).hexdigest()[:12],
     )
+
+
+async def deploy_drift(orchestrator: Orchestrator, at: str) -> list[UUID]:
+    """Create or update what looks after references: nightly, and by hand; return their ids.
+
+    Parameters
+    ----------
+    at
+        When references are built anew, ``HH:MM`` in UTC; empty for never by itself.
+    """
+    when = f"every night at {at} UTC" if at else "when somebody starts it"
+    nightly = (
+        f"Builds what correct pages of each source look like anew, {when}, from pages that were"
+        " found clean. Its last report: artifact `refit-references`."
+    )
+    by_hand = (
+        "For a source that changed: *check* its last pages now, *accept* it as it is, or"
+        " *reextract* its articles from their stored pages."
+    )
+    shown = f"{REFERENCES_ENTRYPOINT}{nightly}{at}"
+    by_hand_shown = f"{MEND_ENTRYPOINT}{by_hand}{MEND_SCHEMA}"
+    return [
+        await orchestrator.deploy_nightly(
+            "refit-references",
+            "nightly",
+            entrypoint=REFERENCES_ENTRYPOINT,
+            at=at,
+            description=nightly,
+            version=hashlib.sha256(shown.encode()).hexdigest()[:12],
+        ),
+        await orchestrator.deploy_nightly(
+            "mend",
+            "now",
+            entrypoint=MEND_ENTRYPOINT,
+            at="",
+            description=by_hand,
+            version=hashlib.sha256(by_hand_shown.encode()).hexdigest()[:12],
+            parameter_schema=MEND_SCHEMA,
+        ),
+    ]
 
 
 async def pause_missing(orchestrator: Orchestrator, sources: Iterable[Source]) -> list[str]:

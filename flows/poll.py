@@ -21,6 +21,7 @@ from typing import TypeVar
 from flows.collector import Collector
 from flows.listing import parse_listing
 from flows.triage import rules_of
+from flows.watching import Judged, ReadPage
 from models.errors import (
     FetchError,
     NewsbeatError,
@@ -52,6 +53,7 @@ from models.records import (
     RuleHit,
     Schedule,
     Source,
+    State,
     StoredArticle,
     Validators,
 )
@@ -94,6 +96,9 @@ class Findings:
     entries: list[NewEntry] = field(default_factory=list)
     relisted: list[NewEntry] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
+    read: list[ReadPage] = field(default_factory=list)
+    judged: Judged | None = None
+    has_drifted: bool = False
     articles: list[StoredArticle] = field(default_factory=list)
     pending: list[PendingArticle] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
@@ -155,6 +160,8 @@ async def poll_source(
         return await _store(collector, findings)
     except WarehouseError as error:
         collector.note_trouble(error)
+        # What its pages said of the source was not stored either.
+        collector.watches.forget(source.source)
         raise
     finally:
         # Where nothing could be stored, the next run must not find the cycle taken.
@@ -383,13 +390,19 @@ async def _fetch_article(collector: Collector, findings: Findings, item: Pending
         return
     findings.article_bytes += answer.wire_bytes
     page = await _keep_page(collector, findings, answer)
+    place = len(findings.pages)
     findings.pages.append(page)
+    rules = collector.rules_of(source)
     try:
-        article = await collector.extraction.extract(answer, source, collector.clock.now())
+        article = await collector.extraction.extract(answer, rules, collector.clock.now())
     except ParseError as error:
+        findings.read.append(ReadPage(page, None, answer.content_type))
         _stand_in(collector, findings, item, error.reason, page=page)
         return
-    findings.cpu_s += article.cpu_s
+    page = replace(page, measures=article.measures, profile=article.profile)
+    findings.pages[place] = page
+    findings.read.append(ReadPage(page, article, answer.content_type))
+    findings.cpu_s += article.cpu_s + article.profile_cpu_s
     if not article.text:
         _stand_in(collector, findings, item, "the page holds no article text", page=page)
         return
@@ -492,16 +505,23 @@ async def _store(collector: Collector, findings: Findings) -> PollResult:
     A poll that the database does not take is stored as a failed one, without what it
     found: were it not stored at all, its source would come to the same poll for ever.
     """
-    hits = await _triage(collector, findings)
-    result = replace(_conclude(collector, findings), hits=hits, labels=findings.source.tags)
     if findings.pages:
         await collector.write(collector.pages.flush)
+    async with collector.watches.held(findings.source.source):
+        await _judge(collector, findings)
+        return await _write(collector, findings)
+
+
+async def _write(collector: Collector, findings: Findings) -> PollResult:
+    hits = await _triage(collector, findings)
+    result = replace(_conclude(collector, findings), hits=hits, labels=findings.source.tags)
     try:
         counts = await collector.write(collector.warehouse.store_poll, result)
         stored = replace(result.poll, articles_stored=counts.articles + counts.versions)
         return result if counts.is_repeat else replace(result, poll=stored)
     except UnstorableError as error:
         logger.exception("poll of %s", findings.source.source)
+        collector.watches.forget(findings.source.source)
         bare = Findings(findings.source, findings.schedule, findings.started_at)
         _fail(bare, f"what it found could not be stored: {error.reason}")
         result = _conclude(collector, bare)
@@ -512,13 +532,31 @@ async def _store(collector: Collector, findings: Findings) -> PollResult:
 async def _triage(collector: Collector, findings: Findings) -> tuple[RuleHit, ...]:
     """Return what keyword rules find in the articles: urgent news is told with the poll."""
     with findings.timing_cpu():
-        matches = await collector.triage.match(findings.source, findings.articles)
+        # A text that is not to be trusted raises no alarm.
+        trusted = [item for item in findings.articles if not item.quarantined]
+        matches = await collector.triage.match(findings.source, trusted)
     if not matches:
         return ()
     bursts = await collector.write(
         collector.warehouse.read_bursts, rules_of(matches), collector.clock.now()
     )
     return collector.triage.judge(findings.source, matches, bursts)
+
+
+async def _judge(collector: Collector, findings: Findings) -> None:
+    """Judge the article pages, and hold back the articles of those that are not to be trusted."""
+    source, now = findings.source.source, collector.clock.now()
+    if findings.read:
+        with findings.timing_cpu():
+            findings.judged = await collector.watches.judge(source, findings.read, now)
+        held_back = findings.judged.held_back
+        findings.articles = [
+            replace(item, quarantined=True)
+            if item.page and item.page.page_id in held_back
+            else item
+            for item in findings.articles
+        ]
+    findings.has_drifted = (await collector.watches.state(source, now)).has_drifted
 
 
 def _learn(collector: Collector, findings: Findings, seen_at: datetime) -> None:
@@ -575,7 +613,7 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         source=source.source,
         due_at=max(decision.due_at, now),
         reason=decision.reason,
-        state="failing" if failures >= FAILING_AFTER else "active",
+        state=_state(failures, findings.has_drifted),
         cycle=before.cycle + 1,
         consecutive_failures=failures,
         validators=findings.validators,
@@ -615,7 +653,16 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         articles=tuple(findings.articles),
         pending=tuple(findings.pending),
         settled=tuple(findings.settled),
+        verdicts=findings.judged.verdicts if findings.judged else (),
+        drift=findings.judged.state if findings.judged else None,
+        alarm=findings.judged.alarm if findings.judged else None,
     )
+
+
+def _state(failures: int, has_drifted: bool) -> State:
+    if failures >= FAILING_AFTER:
+        return "failing"
+    return "drifted" if has_drifted else "active"
 
 
 FAILING_AFTER = 3

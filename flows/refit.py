@@ -53,7 +53,7 @@ async def refit_all() -> State[Any]:
         collector.clock.now(),
     )
     try:
-        report, picture = await refit.run(_Progress().show)
+        report, picture = await refit.run(RunProgress().show)
         await collector.load_habits()
     except NewsbeatError as error:
         return Failed(message=str(error))
@@ -61,7 +61,7 @@ async def refit_all() -> State[Any]:
     return Completed(message=describe_refit(report))
 
 
-class _Progress:
+class RunProgress:
     """A bar on the run's page."""
 
     def __init__(self) -> None:

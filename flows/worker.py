@@ -26,7 +26,13 @@ from prefect.flows import Flow
 from flows.alerting import Alerter
 from flows.collect import collect_source
 from flows.collector import Collector, set_current, worker_name
-from flows.deploy import deploy_refit, deploy_report, deploy_sources, pause_missing
+from flows.deploy import (
+    deploy_drift,
+    deploy_refit,
+    deploy_report,
+    deploy_sources,
+    pause_missing,
+)
 from flows.engine import run_short, run_stock
 from flows.intensity import warm_up
 from flows.publish import Publisher
@@ -125,6 +131,7 @@ class Worker:
         return [
             await deploy_refit(self.orchestrator, self.settings.refit.at),
             await deploy_report(self.orchestrator, self.settings.report.at),
+            *await deploy_drift(self.orchestrator, self.settings.drift.refit_at),
         ]
 
     async def run(self) -> None:

@@ -33,6 +33,7 @@ _META_DATES = (
     "dc.date", "dc.date.created", "pubdate", "publishdate", "publish-date", "publish_date",
     "publication_date", "citation_publication_date", "date",
 )  # fmt: skip
+_BREAK = re.compile(r"[\r\n]+|<br\s*/?>|</p>|</div>|</h[1-6]>", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])", re.IGNORECASE)
 _SEPARATED = re.compile(r"\s+(?:[-–—|•·:»]|::|//)\s+")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
@@ -158,6 +159,16 @@ def _stated_dates(tree: HtmlElement, head: Head) -> Iterator[tuple[str, str]]:
     times = tree.xpath("//time[@datetime][@pubdate or ancestor::article or ancestor::main]")
     for element in (times or tree.xpath("//time[@datetime]"))[:1]:
         yield "time element", element.get("datetime")
+
+
+def declared_text(head: Head) -> str | None:
+    """Return the article's text as the page states it in JSON-LD, a paragraph a line."""
+    for item in head.linked_data:
+        said = item.get("articleBody")
+        if isinstance(said, str) and said.strip():
+            lines = (collapse_spaces(line) for line in _BREAK.split(said))
+            return "\n".join(plain_title(line) for line in lines if line) or None
+    return None
 
 
 def site_names(head: Head) -> set[str]:

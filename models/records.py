@@ -17,6 +17,10 @@ Kind = Literal[
 Outcome = Literal["new", "empty", "not_modified", "failed", "refused"]
 State = Literal["active", "paused", "failing", "drifted", "gone"]
 Precision = Literal["instant", "minute", "day"]
+Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline"]
+Standing = Literal["learning", "watching", "layout", "text"]
+Packed = bytes
+"""A state that only newsbeat reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,22 @@ class ListRules:
 
 @dataclass(frozen=True, slots=True)
 class ExtractRules:
-    """``[extract]`` of a source: CSS selectors for parts of its article pages."""
+    """``[extract]`` of a source: how parts of its article pages are found.
+
+    Attributes
+    ----------
+    title, text, date
+        CSS selectors; the generic way where None.
+    method
+        Generic way to the text: ``auto``; ``precise`` or ``generous`` where that takes too
+        much or too little; ``json-ld``, the text a page states for search engines;
+        ``readable`` and ``baseline``, two other ways to tell text from the rest.
+    """
 
     title: str | None = None
     text: str | None = None
     date: str | None = None
+    method: Method = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +278,13 @@ class Article:
         ``"article"``, or ``"empty"`` when the page holds no article text.
     extraction
         How the text was got: ``"trafilatura"``, ``"css"``, ``"listing"`` (the page could
-        not be had for good: title and summary of the listing stand in).
+        not be had for good: title and summary of the listing stand in), or the `method`.
     cpu_s
-        Processor seconds the extraction took.
+        Processor seconds the extraction took, `profile_cpu_s` not counted.
+    measures, profile
+        Of the page, for people and for the drift detectors (packed); None where not taken.
+    profile_cpu_s
+        Processor seconds they took.
     """
 
     title: str | None
@@ -280,11 +299,35 @@ class Article:
     extraction: str = "trafilatura"
     warnings: tuple[str, ...] = ()
     cpu_s: float = 0.0
+    measures: PageMeasures | None = None
+    profile: bytes | None = field(default=None, repr=False)
+    profile_cpu_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PageMeasures:
+    """The nine measures of an article page that analysts read: column ``pages.features``."""
+
+    page_bytes: int
+    paragraph_chars: int
+    n_paragraphs: int
+    paragraph_variance: float
+    n_links: int
+    n_blocks: int
+    n_formatting: int
+    n_images: int
+    n_other: int
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A row of ``pages``: a fetched page and where its raw bytes lie."""
+    """A row of ``pages``: a fetched page and where its raw bytes lie.
+
+    Attributes
+    ----------
+    measures, profile
+        Of an article page, once it was extracted: for people, and for the drift detectors.
+    """
 
     page_id: str
     source: str
@@ -295,6 +338,170 @@ class Page:
     sha256: str
     warc_file: str
     warc_offset: int
+    measures: PageMeasures | None = None
+    profile: Packed | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PageVerdict:
+    """A row of ``page_verdicts``: what the operational detector says of an article page.
+
+    Attributes
+    ----------
+    score
+        How strange the page is on its own; larger is stranger.
+    evidence
+        For a change, after this page, as a power of ten; an alarm is at 4.
+    gate
+        The hard gate that stopped it before it was compared; None where none did.
+    """
+
+    page_id: str
+    source: str
+    judged_at: datetime
+    score: float
+    suspicious: bool
+    reason: str
+    evidence: float = 0.0
+    gate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DriftState:
+    """A row of ``drift_states``: how a source stands with the drift detectors.
+
+    Attributes
+    ----------
+    standing
+        ``learning`` while there are too few pages to compare with, ``watching``, or what
+        was found: ``layout`` (changed, the text is right), ``text`` (it is wrong).
+    monitor
+        Evidence gathered so far, packed.
+    learn_from
+        First page of the present layout; empty for all.
+    clean_before
+        Pages before it are older than the last window found clean; empty for none.
+    since_page, since_at
+        First suspect page and when it was fetched, where the source drifted.
+    channel, place_before, place_after
+        What led, and where on the page the text came from before and now.
+    n_pages, n_unchecked
+        Article pages since `learn_from`, and since the last check of a set.
+    """
+
+    source: str
+    updated_at: datetime
+    standing: Standing = "learning"
+    monitor: bytes | None = field(default=None, repr=False)
+    learn_from: str = ""
+    clean_before: str = ""
+    since_page: str | None = None
+    since_at: datetime | None = None
+    channel: str | None = None
+    place_before: str | None = None
+    place_after: str | None = None
+    reason: str = ""
+    n_pages: int = 0
+    n_unchecked: int = 0
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether a change stands."""
+        return self.standing in ("layout", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceModel:
+    """A row of ``reference_models``: what correct pages of a source look like.
+
+    Attributes
+    ----------
+    state
+        The reference, packed, as `models.drift.reference` reads it.
+    score
+        Share of its own pages that it finds suspicious when they are held out.
+    note
+        Why it was built, or why a newer one was refused.
+    parameters
+        What people may want to read of it, JSON-ready.
+    """
+
+    source: str
+    built_at: datetime
+    n_pages: int
+    kind: str
+    state: bytes = field(repr=False)
+    score: float | None = None
+    note: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A row of ``repairs``: another way to get the text of a source whose text went wrong.
+
+    Attributes
+    ----------
+    way, selector
+        How the text would be got: a `method` of `ExtractRules`, or ``css`` with a selector.
+    state
+        ``proposed``, ``adopted`` or ``dropped``.
+    n_pages, n_fitting, n_fitting_now
+        Suspect pages it was tried on; how many then look like the reference, and how many
+        do without it.
+    is_clear
+        Whether it is good enough to be adopted by itself.
+    evidence
+        Every way that was tried, with its figures, JSON-ready.
+    basis
+        The rules of the source's entry it stands in for: once they change, it no longer holds.
+    """
+
+    repair_id: str
+    source: str
+    proposed_at: datetime
+    way: str
+    selector: str | None
+    state: Literal["proposed", "adopted", "dropped"]
+    settled_at: datetime | None
+    n_pages: int
+    n_fitting: int
+    n_fitting_now: int
+    is_clear: bool
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+    basis: ExtractRules = field(default_factory=ExtractRules)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """An article as it stands, and the page its text was made from."""
+
+    article_id: str
+    changed_at: datetime
+    version: int
+    kind: str
+    title: str | None
+    text: str | None
+    quarantined: bool
+    listed_title: str | None
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
+class DriftAlarm:
+    """A change found while pages came in: what a poll stores of it, once.
+
+    Attributes
+    ----------
+    state
+        How the source stands from now on.
+    subject, text
+        The notice: one line, and all that is known.
+    """
+
+    state: DriftState
+    subject: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +548,8 @@ class StoredArticle:
     """An article as extracted from one page, ready to be stored.
 
     ``page`` is None only where the listing stands in for a page that cannot be had.
+    A quarantined one is kept, but shown to nobody who does not ask for it, and raises no
+    alarm.
     """
 
     article_id: str
@@ -351,6 +560,7 @@ class StoredArticle:
     published_basis: str | None
     stored_at: datetime
     page: Page | None
+    quarantined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,6 +690,12 @@ class PollResult:
         Of keyword rules, on `articles`; stored with the versions that are new.
     labels
         Tags of the source, for channels to be chosen by.
+    verdicts
+        What the drift detector says of each article page.
+    drift
+        How the source stands after them; None where no article page came.
+    alarm
+        The change that these pages revealed.
     """
 
     poll: Poll
@@ -492,6 +708,9 @@ class PollResult:
     settled: tuple[str, ...] = ()
     hits: tuple[RuleHit, ...] = ()
     labels: tuple[str, ...] = ()
+    verdicts: tuple[PageVerdict, ...] = ()
+    drift: DriftState | None = None
+    alarm: DriftAlarm | None = None
 
 
 @dataclass(frozen=True, slots=True)

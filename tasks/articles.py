@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import trafilatura
 from lxml.html import HtmlElement
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from trafilatura.external import try_readability
 from trafilatura.metadata import extract_metadata
 
 from models.declared import (
@@ -24,21 +26,25 @@ from models.declared import (
     canonical_url,
     declared_date,
     declared_language,
+    declared_text,
     declared_title,
     read_head,
     site_names,
     without_site_name,
 )
 from models.decoding import decode_bytes
+from models.drift.features import PageFeatures, describe_page
 from models.errors import ParseError
 from models.moments import is_plausible, read_moment
 from models.plaintext import collapse_spaces, drop_controls, plain_title
-from models.records import Article, ExtractRules
+from models.records import Article, ExtractRules, Method, PageMeasures
 
 MIN_TEXT_CHARS = 20
 """Less is a caption or a button, not an article; a Chinese character counts for two."""
 
 _BLOCKS = "p,h2,h3,h4,h5,li,blockquote,pre"
+_BOXES = "div,section,article,td,dd"  # paragraphs of pages that know no <p>
+_LINE = "\u2028"
 _BINARY = {
     b"%PDF": "a PDF",
     b"\x89PNG": "an image",
@@ -110,10 +116,25 @@ def extract_article(
         raise
     except Exception as error:  # any page may come, and none may stop the others
         raise ParseError(url, f"the extractor broke: {type(error).__name__}: {error}") from error
+    extracted = time.process_time()
+    profile = describe_page(text, article.text, title=article.title)
     return replace(
         article,
         warnings=(*decoded.warnings, *article.warnings),
-        cpu_s=time.process_time() - started,
+        cpu_s=extracted - started,
+        measures=_measures(profile),
+        profile=profile.to_bytes(),
+        profile_cpu_s=time.process_time() - extracted,
+    )
+
+
+def _measures(page: PageFeatures) -> PageMeasures:
+    return PageMeasures(
+        page.page_bytes,
+        page.text_bytes,
+        page.n_paragraphs,
+        page.paragraph_variance,
+        *page.tag_counts,
     )
 
 
@@ -145,7 +166,8 @@ def _extract(
 ) -> Article:
     ruled = _by_rules(page, rules)
     date = _ruled_date(ruled, zone, now) or declared_date(page.tree, page.head, zone, now)
-    found = _by_trafilatura(page, now, needs_text=not ruled.text)
+    method = None if ruled.text else rules.method
+    found = _by_trafilatura(page, now, method)
     date = date or _guessed_date(found.date, zone, now)
     text = ruled.text or found.text
     is_article = text is not None and _weight(text) >= MIN_TEXT_CHARS
@@ -161,8 +183,8 @@ def _extract(
         published_basis=date.basis if date else None,
         canonical_url=canonical_url(page.tree, page.head, page.url),
         kind="article" if is_article else "empty",
-        extraction="css" if ruled.text else "trafilatura",
-        warnings=ruled.warnings,
+        extraction="css" if ruled.text else found.way,
+        warnings=(*ruled.warnings, *found.warnings),
     )
 
 
@@ -221,13 +243,22 @@ def _text_of(nodes: list[LexborNode]) -> str:
     for node in nodes:
         for hidden in node.css("script,style,noscript,template,form,button"):
             hidden.decompose()
-        blocks = [block for block in node.css(_BLOCKS) if not _holds_blocks(block)]
-        lines.extend(collapse_spaces(block.text()) for block in blocks or [node])
+        for line_break in node.css("br"):
+            line_break.insert_before(_LINE)
+        blocks = _leaves(node, _BLOCKS) or _leaves(node, _BOXES) or [node]
+        parts = (part for block in blocks for part in block.text().split(_LINE))
+        lines.extend(map(collapse_spaces, parts))
     return "\n".join(dict.fromkeys(line for line in lines if line))
 
 
-def _holds_blocks(block: LexborNode) -> bool:
-    return any(inner.mem_id != block.mem_id for inner in block.css(_BLOCKS))
+def _leaves(node: LexborNode, kinds: str) -> list[LexborNode]:
+    """Return the elements of some kinds below a node that hold none of them themselves."""
+    inside = [block for block in node.css(kinds) if block.mem_id != node.mem_id]
+    return [
+        block
+        for block in inside
+        if not any(inner.mem_id != block.mem_id for inner in block.css(kinds))
+    ]
 
 
 def _ruled_date(ruled: _Ruled, zone: str, now: datetime) -> DeclaredDate | None:
@@ -244,27 +275,73 @@ class _Found:
     text: str | None
     date: str | None
     authors: tuple[str, ...]
+    way: str
+    warnings: tuple[str, ...] = ()
 
 
-def _by_trafilatura(page: _Page, now: datetime, *, needs_text: bool) -> _Found:
+def _by_trafilatura(page: _Page, now: datetime, method: Method | None) -> _Found:
+    """Return what the generic way finds; no text where no `method` is given."""
     dates = {
         "original_date": True,
         "extensive_search": False,
         "max_date": f"{now:%Y-%m-%d}",
     }
     metadata = extract_metadata(page.tree, page.url, date_config=dates)
-    document = None
-    if needs_text:
-        document = trafilatura.bare_extraction(
-            page.tree, url=page.url, include_comments=False, with_metadata=False
-        )
+    text, way = None, "trafilatura"
+    warnings: tuple[str, ...] = ()
+    if method is not None:
+        text, way, warnings = _text_by(page, method)
     authors = (collapse_spaces(name) for name in (metadata.author or "").split(";"))
     return _Found(
         title=collapse_spaces(metadata.title or "") or None,
-        text=(getattr(document, "text", None) or "").strip() or None,
+        text=text,
         date=metadata.date,
         authors=tuple(dict.fromkeys(name for name in authors if name)),
+        way=way,
+        warnings=warnings,
     )
+
+
+def _text_by(page: _Page, method: Method) -> tuple[str | None, str, tuple[str, ...]]:
+    """Return the text, how it was got, and what was odd about that."""
+    if method == "auto":
+        return _main_text(page), "trafilatura", ()
+    text = _OTHER_WAYS[method](page)
+    if text:
+        return text, method, ()
+    return _main_text(page), "trafilatura", (f"the way {method!r} finds no text",)
+
+
+def _main_text(page: _Page, *, precise: bool = False, generous: bool = False) -> str | None:
+    document = trafilatura.bare_extraction(
+        page.tree,
+        url=page.url,
+        include_comments=False,
+        with_metadata=False,
+        favor_precision=precise,
+        favor_recall=generous,
+    )
+    return (getattr(document, "text", None) or "").strip() or None
+
+
+def _readable_text(page: _Page) -> str | None:
+    summary = try_readability(page.tree)
+    blocks = summary.iter(*_BLOCKS.split(","))
+    lines = [collapse_spaces(block.text_content()) for block in blocks]
+    return "\n".join(dict.fromkeys(line for line in lines if line)) or None
+
+
+def _baseline_text(page: _Page) -> str | None:
+    return trafilatura.baseline(page.text)[1].strip() or None
+
+
+_OTHER_WAYS: dict[Method, Callable[[_Page], str | None]] = {
+    "precise": lambda page: _main_text(page, precise=True),
+    "generous": lambda page: _main_text(page, generous=True),
+    "json-ld": lambda page: declared_text(page.head),
+    "readable": _readable_text,
+    "baseline": _baseline_text,
+}
 
 
 def _guessed_date(text: str | None, zone: str, now: datetime) -> DeclaredDate | None:

@@ -70,6 +70,11 @@ class Background:
         """Number of the process."""
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is there to answer."""
+        return self._process.is_alive()
+
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `function` returns there; what it raises is raised here.
 

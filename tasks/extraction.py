@@ -314,7 +314,13 @@ def _environment() -> dict[str, str]:
     """Return the parent's environment, with this package importable and threads kept few."""
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
-    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONUTF8": "1",
+    }
 
 
 # --- inside the helper ---------------------------------------------------------------

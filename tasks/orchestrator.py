@@ -231,6 +231,7 @@ class Orchestrator:
         at: str,
         description: str,
         version: str,
+        parameter_schema: dict[str, Any] | None = None,
     ) -> UUID:
         """Create or update a deployment that Prefect runs every night; return its id.
 
@@ -241,6 +242,8 @@ class Orchestrator:
         ----------
         at
             ``HH:MM`` in UTC; empty leaves it without a schedule.
+        parameter_schema
+            What people are asked for when they start it by hand.
         """
         try:
             found = await self.client.read_deployment_by_name(f"{flow_name}/{name}")
@@ -258,6 +261,8 @@ class Orchestrator:
             name=name,
             entrypoint=entrypoint,
             schedules=schedules,
+            parameter_openapi_schema=parameter_schema or {},
+            enforce_parameter_schema=False,
             description=description,
             version=version,
             work_pool_name=self.work_pool,
@@ -275,7 +280,7 @@ class Orchestrator:
         for row in answer.json():
             await self.end_run(row["id"], "crashed", reason)
 
-    async def start_run(self, deployment: str) -> UUID:
+    async def start_run(self, deployment: str, parameters: dict[str, Any] | None = None) -> UUID:
         """Start a run of a deployment now (``flow/name``), and return its id.
 
         Raises
@@ -291,7 +296,7 @@ class Orchestrator:
                 f"there is no deployment {deployment}",
                 "Make it with `newsbeat deploy`",
             ) from error
-        run = await self.client.create_flow_run_from_deployment(found.id)
+        run = await self.client.create_flow_run_from_deployment(found.id, parameters=parameters)
         return run.id
 
     async def read_outcome(self, run_id: UUID) -> tuple[str, str] | None:

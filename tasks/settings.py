@@ -330,6 +330,36 @@ class AlertSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftSettings:
+    """``[drift]``: whether a site has changed, and what is done about it.
+
+    Attributes
+    ----------
+    check_pages
+        New article pages of a source after which they are checked together.
+    thresholds
+        Of the divergences of a set: ``bootstrap`` from the source's own pages, ``simple``
+        or ``universal`` by formula.
+    accept_layout_after
+        Pages of a new layout whose text stayed right, after which it is taken as the new
+        reference; 0 leaves that to `newsbeat accept`.
+    adopt_repairs
+        Whether another way to a text that went wrong is taken by itself, where it is clear.
+    idle_s
+        The process that checks ends when it was not needed for so long, in wall seconds.
+    refit_at
+        When references are built anew, ``HH:MM`` in UTC; empty for never by itself.
+    """
+
+    check_pages: int = 40
+    thresholds: str = "bootstrap"
+    accept_layout_after: int = 40
+    adopt_repairs: bool = False
+    idle_s: float = 600.0
+    refit_at: str = "03:40"
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, and the folder they belong to.
 
@@ -355,6 +385,7 @@ class Settings:
     report: ReportSettings = field(default_factory=ReportSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
     channels: Mapping[str, Channel] = field(default_factory=dict)
+    drift: DriftSettings = field(default_factory=DriftSettings)
     clock: Clock = field(default_factory=Clock)
 
     @property
@@ -406,6 +437,7 @@ _SECTIONS: dict[str, type[Any]] = {
     "page": PageSettings,
     "report": ReportSettings,
     "alerts": AlertSettings,
+    "drift": DriftSettings,
 }
 
 CHANNELS = "channels"
@@ -439,6 +471,7 @@ _LEAST_MOST: dict[str, tuple[float, float]] = {
     "worker.reconcile_s": (0.1, 3600),
     "worker.pause_s": (0.1, 3600),
     "worker.poll_timeout_s": (1, 86_400),
+    "drift.check_pages": (5, 10_000),
     "refit.weeks": (1, 1000),
     "refit.threads": (1, 256),
     "page.port": (0, 65_535),
@@ -476,6 +509,11 @@ _PATTERNS = {
     "alerts.digest_at": (CLOCK_TIME, "it must be HH:MM"),
     "channels.url": (r"\S+", "it must be an address such as mailto://user:password@mail.example"),
     "channels.quiet": (QUIET, 'it must be such as "22:00-07:00", or empty'),
+    "drift.refit_at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
+    "drift.thresholds": (
+        "bootstrap|simple|universal",
+        "it must be bootstrap, simple or universal",
+    ),
 }
 """What a text must look like, and that in words."""
 

@@ -17,25 +17,33 @@ from typing import Any, Self
 
 import duckdb
 
+from models.batches import BatchResult
 from models.errors import UnstorableError, WarehouseError
 from models.harmless import one_line
 from models.records import (
+    Article,
     BudgetReport,
+    DriftAlarm,
+    DriftState,
     FittedModel,
     HourlyForecast,
     KnownEntry,
     Observed,
+    Page,
     PendingArticle,
     PollResult,
     RecentPoll,
+    ReferenceModel,
+    Repair,
     Schedule,
     Source,
     SourceStatus,
     StoredCounts,
+    StoredPage,
 )
 from models.triage.ladder import Notice
 from models.triage.scope import Burst
-from tasks.duck import fitted, hits, notices, observations, polls, schedules, status
+from tasks.duck import drift, fitted, hits, notices, observations, polls, schedules, status
 from tasks.duck.database import connect, explained
 from tasks.duck.endpoint import (
     ENDPOINT_FILE,
@@ -425,6 +433,127 @@ class Warehouse:
         """
         with self._transaction() as connection:
             fitted.write_forecasts(connection, forecasts, keep_from)
+
+    def read_drift_states(self, source: str | None = None) -> list[DriftState]:
+        """Return how every source stands with the drift detectors, or one of them."""
+        return drift.read_states(self.query, source)
+
+    def read_references(self, source: str | None = None) -> list[ReferenceModel]:
+        """Return the reference of every source that has one, or of one source."""
+        return drift.read_references(self.query, source)
+
+    def read_profiles(
+        self, source: str, since: str = "", until: str = drift.AFTER_ALL, limit: int = 400
+    ) -> list[Page]:
+        """Return the last article pages of a source, oldest first, with their profiles.
+
+        Parameters
+        ----------
+        since, until
+            Ids of pages; from the first on, and before the second.
+        """
+        return drift.read_profiles(self.query, source, since, until, limit)
+
+    def read_evidence(self, source: str, since: str) -> dict[str, float]:
+        """Return the evidence after each judged page of a source, from a page on."""
+        return drift.read_evidence(self.query, source, since)
+
+    def read_stored_pages(
+        self,
+        source: str,
+        since: str = "",
+        until: str = drift.AFTER_ALL,
+        only_quarantined: bool = False,
+        limit: int = 1_000_000,
+    ) -> list[StoredPage]:
+        """Return the last articles of a source and the pages they were made from, oldest first.
+
+        Parameters
+        ----------
+        since, until
+            Ids of pages; from the first on, and before the second.
+        """
+        return drift.read_stored_pages(self.query, source, since, until, only_quarantined, limit)
+
+    def read_repairs(self, state: str, source: str | None = None) -> list[Repair]:
+        """Return the repairs that are proposed, adopted or dropped."""
+        return drift.read_repairs(self.query, state, source)
+
+    def write_references(
+        self, models: Sequence[ReferenceModel], states: Sequence[DriftState] = ()
+    ) -> None:
+        """Write references in place of older ones, and how their sources stand with them."""
+        with self._transaction() as connection:
+            drift.write_references(connection, models)
+            for state in states:
+                drift.write_state(connection, state)
+
+    def write_check(
+        self,
+        check_id: str,
+        sizes: tuple[int, int],
+        result: BatchResult,
+        state: DriftState,
+        document: str | None = None,
+        alarm: DriftAlarm | None = None,
+    ) -> None:
+        """Write a check of a set of pages, how the source stands after it, and an alarm of it.
+
+        Parameters
+        ----------
+        sizes
+            Pages of the reference, and pages compared with it.
+        document
+            File of the findings, relative to the warehouse's folder.
+        """
+        now, source = state.updated_at, state.source
+        with self._transaction() as connection:
+            drift.write_check(connection, check_id, source, now, sizes, result, document)
+            drift.write_state(connection, state)
+            if alarm is not None:
+                drift.store_alarm(connection, alarm, self.settings)
+
+    def write_repair(self, repair: Repair) -> None:
+        """Write a repair; it takes the place of the source's earlier one of its state."""
+        with self._transaction() as connection:
+            drift.write_repair(connection, repair)
+
+    def end_drift(self, state: DriftState, reference: ReferenceModel | None) -> int:
+        """End a drift in one transaction: articles released, notice closed, state active.
+
+        Parameters
+        ----------
+        state
+            How the source stands from now on.
+        reference
+            Its reference; None leaves it without one until there are pages enough.
+
+        Returns
+        -------
+        int
+            How many articles were released.
+        """
+        now, source = state.updated_at, state.source
+        with self._transaction() as connection:
+            n_released = drift.release(connection, source)
+            drift.forget_reference(connection, source)
+            drift.write_references(connection, [reference] if reference else [])
+            drift.write_state(connection, state)
+            notices.close_state(connection, drift.DRIFT, source, now)
+            drift.set_drifted(connection, source, is_drifted=False)
+        return n_released
+
+    def settle_repair(self, repair_id: str, state: str, now: datetime) -> None:
+        """Note that a repair was adopted or dropped."""
+        with self._transaction() as connection:
+            drift.settle_repair(connection, repair_id, state, now)
+
+    def replace_texts(
+        self, source: str, texts: Sequence[tuple[StoredPage, Article]], now: datetime
+    ) -> int:
+        """Put texts extracted anew in place of the stored ones; return how many differed."""
+        with self._transaction() as connection:
+            return drift.replace_texts(connection, texts, f"{source}#reextract", now)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of an SQL query, times in UTC."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ import duckdb
 
 from models.lag import publication_lag_s
 from models.records import NewEntry, PollResult, Precision, StoredArticle, StoredCounts
+from tasks.duck.drift import store_drift
 from tasks.duck.hits import StoredVersion, store_hits
 from tasks.duck.notices import FAILURE, close_state, raise_notices, raise_state
 from tasks.duck.rows import Row, insert_rows, marks, select_by_ids, storable
@@ -69,6 +70,7 @@ def store_poll(
     _store_pending(connection, result)
     n_hits = _store_hits(connection, result, rows.stored, settings)
     _tell_failure(connection, result, settings)
+    store_drift(connection, result, settings)
     mean_lag_s = sum(rows.lags) / len(rows.lags) if rows.lags else None
     # What was fetched again and is as before does not count as stored.
     n_stored = len(rows.articles) + len(rows.changed)
@@ -214,7 +216,8 @@ def _store_pages(connection: duckdb.DuckDBPyConnection, result: PollResult) -> N
             page.warc_file,
             page.warc_offset,
             result.poll.poll_id,
-            None,
+            asdict(page.measures) if page.measures else None,
+            page.profile,
         )
         for page in result.pages
     ]
@@ -314,7 +317,7 @@ def _add_new(rows: ArticleRows, item: StoredArticle, result: PollResult, listed:
             article.kind,
             list(article.warnings),
             text_sha256(article.text or ""),
-            False,
+            item.quarantined,
         )
     )
     rows.versions.append(_version_row(item, 1, result))
@@ -363,7 +366,7 @@ def _replace_article(
     connection.execute(
         "UPDATE articles SET title = ?, text = ?, authors = ?, language = ?, canonical_url = ?, "
         "version = ?, changed_at = ?, poll_id = ?, page_id = ?, extraction = ?, kind = ?, "
-        "warnings = ?, text_sha256 = ? WHERE article_id = ? AND changed_at = ?",
+        "warnings = ?, text_sha256 = ?, quarantined = ? WHERE article_id = ? AND changed_at = ?",
         storable(
             [
                 article.title,
@@ -379,6 +382,7 @@ def _replace_article(
                 article.kind,
                 list(article.warnings),
                 text_sha256(article.text or ""),
+                item.quarantined,
                 item.article_id,
                 head.changed_at,
             ]

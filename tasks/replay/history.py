@@ -348,7 +348,9 @@ def _table(source: Source) -> tomlkit.items.Table:
     table.add("reach", source.reach)
     poll, usual = asdict(source.poll), asdict(PollRules(interval_s=0.0))
     table.add("poll", {key: value for key, value in poll.items() if value != usual[key]})
-    if extract := {key: text for key, text in asdict(source.extract).items() if text}:
+    plain = asdict(ExtractRules())
+    rules = asdict(source.extract).items()
+    if extract := {key: text for key, text in rules if text and text != plain[key]}:
         table.add("extract", extract)
     http = {"allow_private": source.http.allow_private, "connect_to": source.http.connect_to}
     table.add("http", http | {"min_gap_s": source.http.min_gap_s})

@@ -67,9 +67,9 @@ async def test_page_that_takes_too_long_is_ended_and_the_next_one_read() -> None
 
 
 async def test_page_that_needs_too_much_memory_is_refused_it() -> None:
-    settings = ExtractSettings(workers=1, timeout_s=30.0, memory_mb=200)
+    settings = ExtractSettings(workers=1, timeout_s=30.0, memory_mb=400)
     async with ExtractionPool(settings) as pool:
-        with pytest.raises(ParseError, match=r"more memory than 200 MiB|ended its extractor"):
+        with pytest.raises(ParseError, match=r"more memory than 400 MiB|ended its extractor"):
             await pool.extract(fetched(ENDLESS), SOURCE, NOW)
         assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
 

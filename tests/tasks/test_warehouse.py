@@ -23,11 +23,11 @@ TABLES = {
     "sources", "schedule", "polls", "entries", "entry_heads", "entry_changes", "articles",
     "article_heads", "article_versions", "pending_articles", "pages", "intensity_models",
     "budget", "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits",
-    "notices", "stories", "outbox", "schema_migrations",
+    "notices", "stories", "outbox", "drift_states", "repairs", "schema_migrations",
 }  # fmt: skip
 VIEWS = {
     "lag_by_source_day", "traffic_by_source_day", "source_health", "forecast_vs_actual",
-    "possible_losses", "hits_by_level_day", "drift_history",
+    "possible_losses", "hits_by_level_day", "drift_history", "trusted_articles",
 }  # fmt: skip
 
 

@@ -8,9 +8,9 @@ SELECT
     quantile_cont(publication_lag_s, 0.95) AS p95_lag_s,
     max(publication_lag_s) AS max_lag_s
 FROM articles
-WHERE publication_lag_s IS NOT NULL AND NOT is_backlog
+WHERE publication_lag_s IS NOT NULL AND NOT is_backlog AND NOT quarantined
 GROUP BY ALL;
-COMMENT ON VIEW lag_by_source_day IS 'How long articles were out before we had them, per source and day; without what was listed before the source was watched';
+COMMENT ON VIEW lag_by_source_day IS 'How long articles were out before we had them, per source and day; without what was listed before the source was watched, and what is held back';
 COMMENT ON COLUMN lag_by_source_day.source IS 'Who published them';
 COMMENT ON COLUMN lag_by_source_day.day IS 'Day they were stored, UTC';
 COMMENT ON COLUMN lag_by_source_day.n_articles IS 'Articles whose lag is known';

@@ -1,0 +1,27 @@
+CREATE OR REPLACE VIEW trusted_articles AS
+SELECT * FROM articles WHERE NOT quarantined;
+COMMENT ON VIEW trusted_articles IS 'Articles as they stand, without those that a check holds back: what to read by default';
+COMMENT ON COLUMN trusted_articles.article_id IS 'Digest of source and address';
+COMMENT ON COLUMN trusted_articles.entry_id IS 'The entry that led to it';
+COMMENT ON COLUMN trusted_articles.source IS 'Who published it';
+COMMENT ON COLUMN trusted_articles.url IS 'Address it was listed under';
+COMMENT ON COLUMN trusted_articles.canonical_url IS 'Address the page itself declares';
+COMMENT ON COLUMN trusted_articles.title IS 'Headline of the current version';
+COMMENT ON COLUMN trusted_articles.text IS 'Text of the current version';
+COMMENT ON COLUMN trusted_articles.authors IS 'Authors named on the page';
+COMMENT ON COLUMN trusted_articles.language IS 'Language of the text, as a two-letter code';
+COMMENT ON COLUMN trusted_articles.published_at IS 'When it was published, as declared';
+COMMENT ON COLUMN trusted_articles.published_precision IS 'How exact that time is: instant, minute or day';
+COMMENT ON COLUMN trusted_articles.published_basis IS 'Where that time comes from';
+COMMENT ON COLUMN trusted_articles.stored_at IS 'When its first version was stored';
+COMMENT ON COLUMN trusted_articles.publication_lag_s IS 'stored_at - published_at in seconds; empty where the time is missing, exact only to the day, or lies ahead';
+COMMENT ON COLUMN trusted_articles.is_backlog IS 'Its entry was listed already when the source was first polled: its lag measures nothing';
+COMMENT ON COLUMN trusted_articles.version IS 'Number of the current version, from 1';
+COMMENT ON COLUMN trusted_articles.changed_at IS 'When the current version was stored';
+COMMENT ON COLUMN trusted_articles.poll_id IS 'The poll that stored the current version';
+COMMENT ON COLUMN trusted_articles.page_id IS 'The raw page it was extracted from; empty when the listing stands in';
+COMMENT ON COLUMN trusted_articles.extraction IS 'How the text was got: trafilatura, css, or listing where the page gave none';
+COMMENT ON COLUMN trusted_articles.kind IS 'article, or empty when the page held no article text';
+COMMENT ON COLUMN trusted_articles.warnings IS 'What the extraction found odd';
+COMMENT ON COLUMN trusted_articles.text_sha256 IS 'Digest of the text of the current version';
+COMMENT ON COLUMN trusted_articles.quarantined IS 'Held back by a check: do not trust the text yet';
