@@ -23,6 +23,8 @@ _HIDDEN = re.compile(
 _INLINE_TAG = re.compile(rf"</?(?:{'|'.join(_INLINE.split())})\b[^<>]*>", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(_BLOCK.split())}|br)\b[^<>]*>", re.IGNORECASE)
 _ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<![^<>]*>")
+_WITH_ATTRIBUTE = re.compile(r"<[a-zA-Z][\w:-]*\s+[\w:-]+\s*=[^<>]*>")
+_PAIR = re.compile(r"<([a-zA-Z][\w:-]*)\b[^<>]*>([^<>]*)</\1\s*>")
 _NUMERIC = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});")
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
@@ -40,8 +42,8 @@ def drop_controls(text: str) -> tuple[str, int]:
 def plain_title(value: str) -> str:
     """Return a headline as plain text: entities decoded once, real markup removed.
 
-    A headline about ``<head>`` elements keeps the word: only tags that people use
-    inside headlines count as markup.
+    A headline about ``<head>`` elements keeps the word: markup are the tags that people use
+    inside headlines, and any other that is closed again or has an attribute.
 
     Examples
     --------
@@ -49,10 +51,13 @@ def plain_title(value: str) -> str:
     'Rückblick 2019'
     >>> plain_title("A guide to <head> elements")
     'A guide to <head> elements'
+    >>> plain_title("<blink>Now</blink>: prices<embed src='x'> up")
+    'Now: prices up'
     """
     if "<" in value:
-        value = _BLOCK_TAG.sub(" ", value)
+        value = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", value))
         value = _INLINE_TAG.sub("", value)
+        value = _WITH_ATTRIBUTE.sub("", _PAIR.sub(r"\2", value))
     return _unescaped(value)
 
 

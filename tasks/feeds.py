@@ -9,6 +9,7 @@ the fuller answer wins. feedparser is given bytes, never an address, so it canno
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -91,6 +92,7 @@ def parse_feed(
     content_type: str | None = None,
     timezone: str = "UTC",
     now: datetime,
+    keep_unaddressed: bool = False,
 ) -> Listing:
     """Return what a feed lists.
 
@@ -106,6 +108,8 @@ def parse_feed(
         IANA zone of the publisher, for dates that state none.
     now
         The present, to refuse absurd dates by.
+    keep_unaddressed
+        Return entries without any address too, for those who look at feeds.
 
     Returns
     -------
@@ -133,11 +137,13 @@ def parse_feed(
         listing = _read_json_feed(text, url, dates)
     else:
         listing = _read_xml_feed(text, url, dates)
-    return _finished(listing, decoded, dates)
+    return _finished(listing, decoded, dates, keep_unaddressed)
 
 
-def _finished(listing: Listing, decoded: Decoded, dates: DateReader) -> Listing:
-    entries = tuple(entry for entry in listing.entries if entry.url)
+def _finished(
+    listing: Listing, decoded: Decoded, dates: DateReader, keep_unaddressed: bool
+) -> Listing:
+    entries = tuple(entry for entry in listing.entries if entry.url or keep_unaddressed)
     warnings = [*decoded.warnings, *listing.warnings, *dates.warnings()]
     if len(entries) < len(listing.entries):
         warnings.append(f"{len(listing.entries) - len(entries)} entries have no address")
@@ -194,7 +200,7 @@ def _field_name(tag: str, own: tuple[str, ...]) -> str:
     bare = tag.rpartition("}")[2].lower()
     if space in own or not space:
         return bare
-    return _PREFIXES.get(space, f"{{{space}}}") + bare
+    return (_PREFIXES.get(space) or _PREFIXES.get(space.lower(), f"{{{space}}}")) + bare
 
 
 def _fields_of(element: etree._Element, own: tuple[str, ...]) -> Fields:
@@ -355,7 +361,7 @@ def _texts(fields: Fields, *names: str) -> Iterator[str]:
 
 
 def _rss_authors(fields: Fields) -> tuple[str, ...]:
-    names = list(_texts(fields, "dc:creator", "author", "itunes:author"))
+    names = list(_texts(fields, "dc:creator", "author", "itunes:author", "dc:author"))
     for element in fields.get("atom:author", ()):
         names.extend(_person_names(element))
     return _unique(
@@ -461,10 +467,20 @@ def _atom_text(fields: Fields, name: str) -> str | None:
         if not text:
             continue
         kind = (element.get("type") or "text").lower()
+        if element.get("mode") == "base64" or kind == "application/octet-stream":
+            text, kind = _from_base64(text), "html"
         is_markup = kind not in {"text", "text/plain", "xhtml", "application/xhtml+xml"}
         is_markup = is_markup or element.get("mode") == "escaped"
         return (plain_title(text) if is_markup else literal_text(text)) or None
     return None
+
+
+def _from_base64(text: str) -> str:
+    """Return what a text in base64 says, as Atom 0.3 allowed; itself where it is none."""
+    try:
+        return base64.b64decode(text, validate=False).decode("utf-8")
+    except ValueError:
+        return text
 
 
 def _person_names(person: etree._Element) -> list[str]:

@@ -114,6 +114,8 @@ def test_json_feed_is_read() -> None:
         pytest.param("Over&nbsp;&hellip; &mdash; now", "Over … — now", id="undeclared entities"),
         pytest.param("  over\n  two lines ", "over two lines", id="white space"),
         pytest.param("1 &lt; 2", "1 < 2", id="less than"),
+        pytest.param("A&lt;script>x()&lt;/script> day", "A day", id="script"),
+        pytest.param("&lt;blink>Big&lt;/blink> day", "Big day", id="a tag that is closed again"),
     ],
 )
 def test_title_becomes_plain_text(written: str, title: str) -> None:
@@ -166,6 +168,28 @@ def test_guid_stands_in_for_a_link_only_if_it_is_one() -> None:
 
 def dated(written: str, timezone: str = "UTC") -> Listing:
     return parse(rss(item(f"<pubDate>{written}</pubDate>")), timezone=timezone)
+
+
+@pytest.mark.parametrize("how", ["mode='base64'", "type='application/octet-stream'"])
+def test_atom_title_in_base64_is_read(how: str) -> None:
+    feed = (
+        "<feed xmlns='http://purl.org/atom/ns#'><entry><link href='/1'/>"
+        f"<title {how}> UmFpbiA8Yj5lbmRzPC9iPg== </title></entry></feed>"
+    )
+    assert only(parse(feed)).title == "Rain ends"
+
+
+def test_author_is_found_whatever_the_case_of_its_namespace() -> None:
+    names = "xmlns:itunes='http://www.itunes.com/DTDs/PodCast-1.0.dtd'"
+    feed = rss(item("<itunes:author>Vera Example</itunes:author>"), attributes=names)
+    assert only(parse(feed)).authors == ("Vera Example",)
+
+
+def test_entry_without_an_address_is_kept_for_those_who_ask() -> None:
+    feed = rss("<item><title>Rain ends</title></item>").encode()
+    assert parse_feed(feed, url=URL, now=NOW).entries == ()
+    listing = parse_feed(feed, url=URL, now=NOW, keep_unaddressed=True)
+    assert only(listing).title == "Rain ends"
 
 
 def test_two_digit_year_is_of_this_century() -> None:  # bug 2
