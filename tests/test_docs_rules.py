@@ -10,7 +10,8 @@ import pytest
 from models.triage.matcher import Matcher, Passage
 from models.triage.rules import KEYS
 from tasks.rulebook import read_text
-from tasks.settings import read_settings
+from tasks.settings import Settings, read_settings
+from tasks.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
@@ -51,6 +52,12 @@ def test_every_key_is_in_the_table():
     named = [key for line in table.splitlines() if line.startswith("| `")
              for key in re.findall(r"`(\w+)`", line.split("|")[1])]  # fmt: skip
     assert sorted(named) == sorted(KEYS)
+
+
+def test_the_queries_of_the_page_are_answered(tmp_path):
+    queries = re.findall(r"```sql\n(.*?)```", ALERTS, re.DOTALL)
+    with Warehouse.open(Settings(home=tmp_path), "test") as warehouse:
+        assert [warehouse.query(query) for query in queries] == [[], []]
 
 
 def test_the_channels_of_the_page_are_accepted(tmp_path):

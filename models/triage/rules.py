@@ -278,9 +278,9 @@ class _RuleReader:
                 raise self._wrong(key, f"as a regular expression: {error}", term.text) from error
             return
         bare = folded.strip("*") if term.mode == "word" else folded
-        if not WORD.search(bare):
+        if term.mode != "substring" and not WORD.search(bare):
             raise self._wrong(key, "a term needs a letter or digit", term.text)
-        if term.mode == "substring" and len(folded) < LEAST_SUBSTRING:
+        if term.mode == "substring" and len(folded) < LEAST_SUBSTRING and WORD.search(folded):
             raise self._wrong(
                 key, f"a substring needs {LEAST_SUBSTRING} letters, or it is everywhere", term.text
             )

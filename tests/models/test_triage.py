@@ -36,6 +36,7 @@ FOUND = {
     "star ends a word": ({"any": ["япон*"]}, "Японская компания", ["Японская"]),
     "star begins a word": ({"any": ["*quake"]}, "An earthquake, quakes", ["earthquake"]),
     "substring": ({"any": ["газ"], "mode": "substring"}, "магазин", ["газ"]),
+    "a sign": ({"any": ["⚡"], "mode": "substring"}, "⚡Срочно", ["⚡"]),
     "phrase over lines": (
         {"any": ["oil spill"], "mode": "phrase"},
         "oil \n spill",
