@@ -36,6 +36,10 @@ class PollReport:
         for item in self.result.articles:
             title = one_line(item.article.title or "(no title)")
             lines.append(f"  {item.published_at or 'undated'!s:25} {title}")
+        lines += [
+            f"  level {hit.level}  {hit.rule}: {one_line(hit.explanation)}"
+            for hit in self.result.hits
+        ]
         lines.append(f"  {poll.decision.reason} (at {poll.decision.due_at:%Y-%m-%d %H:%M:%S} UTC)")
         return "\n".join(lines)
 
@@ -64,6 +68,16 @@ class PollReport:
                     "extraction": item.article.extraction,
                 }
                 for item in self.result.articles
+            ],
+            "hits": [
+                {
+                    "rule": hit.rule,
+                    "level": hit.level,
+                    "matched": hit.matched,
+                    "sentence": hit.sentence,
+                    "why": hit.explanation,
+                }
+                for hit in self.result.hits
             ],
             "next_due_at": poll.decision.due_at,
             "why": poll.decision.reason,
@@ -99,8 +113,10 @@ def poll_once(settings: Settings, source: str) -> PollReport:
 async def _poll_once(settings: Settings, catalogue: Catalogue, name: str) -> PollReport:
     async with Collector(settings, catalogue, "newsbeat poll") as collector:
         await collector.sync_catalogue()
+        # First: a channel that nothing can be sent to is said before anything is fetched.
+        alerter = Alerter(collector)
         result = await poll_source(collector, collector.source(name))
-        await Alerter(collector).settle()
+        await alerter.settle()
     if result is None:
         raise NewsbeatError(f"{name} is being polled by another run")
     return PollReport(result)
