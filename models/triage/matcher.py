@@ -324,9 +324,11 @@ class _Trial:
             return f'"{shown}" is a form of "{term.text}"'
         if term.mode == "substring":
             return f'it contains "{shown}"'
-        kind = {"word": "word", "phrase": "phrase", "lemma": "word"}[term.mode]
+        kind = "phrase" if term.mode == "phrase" or " " in term.text.strip() else "word"
         if "*" in term.text and term.mode == "word":
             return f'the word "{shown}" fits {term.text}'
+        if shown != term.text and shown.casefold() == term.text.casefold():
+            return f'the {kind} "{shown}"'
         if shown != term.text:
             return f'"{shown}" is the {kind} "{term.text}" in another spelling'
         return f'the {kind} "{term.text}" as written'

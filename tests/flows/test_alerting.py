@@ -212,7 +212,7 @@ async def test_every_level_goes_its_own_way_and_each_notice_once(open_desk, hook
         await desk.polled()
         await settled(desk, alerter)
         assert hook.titles == ["[newsbeat 1] Dam in doubt", "[newsbeat 2] Fire downtown"]
-        assert 'rule dam, level 1: "Dam" is the word "dam"' in hook.got[0]["message"]
+        assert 'rule dam, level 1: the word "Dam"' in hook.got[0]["message"]
         assert post.letters == []
         desk.step(minutes=34)
         await desk.polled()
