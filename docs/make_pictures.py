@@ -1,9 +1,10 @@
 """Make the pictures of the README: run a demo, and photograph it with headless Chromium.
 
-Needs what newsbeat does not: ``pip install selenium``, and chromium with its driver
-(``apt install chromium chromium-driver``). Then, from the repository's root::
+Needs the development tools, and chromium with its driver (``apt install chromium
+chromium-driver``). Then, from the repository's root::
 
-    .venv/bin/python docs/make_pictures.py
+    .venv/bin/python docs/make_pictures.py          all of them
+    .venv/bin/python docs/make_pictures.py page     the status page and the report alone
 """
 
 import json
@@ -17,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -25,13 +27,18 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 from flows.commands.reporting import read_report
-from tasks.settings import read_settings
+from flows.daily import write_day_report
+from flows.page import make_page_server
+from tasks.settings import BudgetSettings, PageSettings, Settings, read_settings
+from tasks.warehouse import Warehouse
 
 PICTURES = Path(__file__).parent / "pictures"
 SOURCE = "harbour-courier"
 QUIET = "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync --hide-scrollbars"
 NO_CALLS_HOME = "--disable-background-networking --disable-component-update --disable-quic"
 WINDOW = "--window-size=1280,1060"
+SCREEN = "--window-size=1280,1000"
+PRESS = Path(__file__).parents[1] / "tests" / "samples" / "fortnight.sql"
 LOAD_S = 6.0
 """A page of Prefect's shows itself piece by piece."""
 
@@ -52,10 +59,10 @@ def running_demo(folder: Path) -> Iterator[Path]:
             demo.communicate()
 
 
-def photograph(shots: dict[str, str], part: str = "body") -> None:
+def photograph(shots: dict[str, str], part: str = "body", window: str = WINDOW) -> None:
     """Save a picture of a part of each page: ``{file name: address}``."""
     options = Options()
-    for argument in (*QUIET.split(), *NO_CALLS_HOME.split(), WINDOW):
+    for argument in (*QUIET.split(), *NO_CALLS_HOME.split(), window):
         options.add_argument(argument)
     # The driver named here, as Selenium asks the web for one otherwise.
     driver = Service(shutil.which("chromedriver"))
@@ -65,7 +72,11 @@ def photograph(shots: dict[str, str], part: str = "body") -> None:
             for name, url in shots.items():
                 browser.get(url)
                 time.sleep(LOAD_S)
-                browser.find_element("css selector", part).screenshot(str(PICTURES / name))
+                if window == SCREEN:
+                    # What people see first, and no more.
+                    browser.save_screenshot(str(PICTURES / name))
+                else:
+                    browser.find_element("css selector", part).screenshot(str(PICTURES / name))
 
 
 def draw_status(home: Path, file: Path) -> None:
@@ -90,9 +101,29 @@ def artifact_id(api_url: str) -> str:
     return str(pages[f"source-{SOURCE}"])
 
 
+def draw_pages(folder: Path) -> None:
+    """Photograph status page and report over two weeks in which everything went wrong once."""
+    settings = Settings(folder, page=PageSettings(port=0), budget=BudgetSettings(target_lag_s=300))
+    now = f"TIMESTAMPTZ '{datetime.now(UTC).isoformat()}'"
+    with Warehouse.open(settings, "newsbeat worker") as warehouse:
+        for statement in PRESS.read_text(encoding="utf-8").split(";\n"):
+            if statement.strip():
+                warehouse.query(statement.replace("@now", now))
+        warehouse.serve()
+        written = write_day_report(settings, datetime.now(UTC).date())
+        with make_page_server(settings, is_watched=True) as server:
+            photograph({"page.png": server.url}, "body", SCREEN)
+        report = written.folder / "report.html"
+        photograph({"report.png": report.as_uri()}, "body", SCREEN)
+
+
 def main() -> None:
-    """Make them all."""
+    """Make them all, or those of the pages alone."""
     PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        draw_pages(Path(folder))
+    if sys.argv[1:] == ["page"]:
+        return
     with tempfile.TemporaryDirectory() as folder, running_demo(Path(folder)) as home:
         prefect = read_settings(home).prefect
         url = f"http://{prefect.host}:{prefect.port}"
