@@ -127,6 +127,29 @@ class DriftCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """A change of a source's layout that stands: nobody has set it right yet.
+
+    Attributes
+    ----------
+    standing
+        ``layout``: pages are built otherwise, the text is right; ``text``: it is wrong.
+    reason
+        What changed, in words.
+    """
+
+    source: str
+    standing: str
+    since_at: datetime | None
+    reason: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        return "the text is wrong" if self.standing == "text" else "the layout changed"
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictDay:
     """Pages judged on a day."""
 
@@ -214,6 +237,7 @@ class Overview:
     lags: tuple[LagOfSource, ...] = ()
     budgets: tuple[BudgetReport, ...] = ()
     losses: tuple[Loss, ...] = ()
+    drifts: tuple[Drift, ...] = ()
     checks: tuple[DriftCheck, ...] = ()
     verdict_days: tuple[VerdictDay, ...] = ()
     held: tuple[Held, ...] = ()
@@ -285,6 +309,7 @@ class SourceFacts:
     forecast_hours: tuple[ForecastHour, ...] = ()
     articles: tuple[KnownArticle, ...] = ()
     losses: tuple[Loss, ...] = ()
+    drifts: tuple[Drift, ...] = ()
     checks: tuple[DriftCheck, ...] = ()
     suspicious: tuple[SuspiciousPage, ...] = ()
     verdict_days: tuple[VerdictDay, ...] = ()

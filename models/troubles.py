@@ -136,15 +136,16 @@ def _find_urgent(notices: Sequence[Notice], hits: Sequence[Hit]) -> Iterable[Tro
 
 
 def _find_broken(broken: Sequence[SourceStatus], overview: Overview) -> Iterable[Trouble]:
-    drifted = {check.source: check for check in overview.checks if check.drifted}
-    named = {row.source for row in broken} | set(drifted)
+    drifted = {drift.source for drift in overview.drifts}
+    named = {row.source for row in broken} | drifted
     for row in broken:
-        if row.source not in drifted:
+        if row.source not in drifted or row.state == "failing":
             words = f"{row.state}: {row.last_reason or row.reason}"
             yield Trouble(row.source, words, row.last_success_at)
-    for check in drifted.values():
-        words = f"drifted: its pages look different ({check.fired or 'as a whole'})"
-        yield Trouble(check.source, words, check.checked_at)
+    for drift in overview.drifts:
+        mends = "reextract" if drift.standing == "text" else "accept"
+        words = f"drifted, {drift.verdict}: {drift.reason}"
+        yield Trouble(drift.source, words, drift.since_at, f"newsbeat {mends} {drift.source}")
     for notice in overview.notices:
         if notice.is_open and notice.kind != URGENT_KIND and notice.source not in named:
             named.add(notice.source or notice.subject)

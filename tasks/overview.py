@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from models.overview import (
     DAYS_SHOWN,
     HOURS_SHOWN,
+    Drift,
     DriftCheck,
     ForecastHour,
     HabitModel,
@@ -47,6 +48,7 @@ def read_overview(reader: WarehouseReader, now: datetime) -> Overview:
         lags=ask(_LAGS, LagOfSource),
         budgets=ask(_BUDGETS, BudgetReport),
         losses=ask(_LOSSES, Loss),
+        drifts=ask(_DRIFTS, Drift),
         checks=ask(_CHECKS, DriftCheck),
         verdict_days=ask(_VERDICT_DAYS, VerdictDay),
         held=ask(_HELD, Held),
@@ -68,6 +70,7 @@ def read_source_facts(reader: WarehouseReader, source: str, now: datetime) -> So
         forecast_hours=ask(_FORECAST_HOURS, ForecastHour),
         articles=ask(_ARTICLES, KnownArticle),
         losses=ask(_LOSSES, Loss),
+        drifts=ask(_DRIFTS, Drift),
         checks=ask(_ALL_CHECKS, DriftCheck),
         suspicious=ask(_SUSPICIOUS, SuspiciousPage),
         verdict_days=ask(_VERDICT_DAYS, VerdictDay),
@@ -178,6 +181,11 @@ FROM polls
 WHERE possible_loss AND started_at >= @days AND started_at <= @now AND @ours
 ORDER BY started_at DESC LIMIT {MOST_LOSSES}
 """  # noqa: S608 - a number of ours
+
+_DRIFTS = """
+SELECT source, standing, since_at, reason FROM drift_states
+WHERE standing IN ('layout', 'text') AND @ours ORDER BY standing DESC, since_at DESC
+"""
 
 _ALL_CHECKS = """
 SELECT source, checked_at, any_value(n_reference), any_value(n_test), count(*),

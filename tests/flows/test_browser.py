@@ -87,7 +87,9 @@ PATHS = ["", "sources", "source/spit", "source/tide", "reports", "feeds", "no/su
 def test_a_page_fits_and_nothing_hostile_runs(browser, press, path, width, scheme):
     show(browser, width, scheme=scheme)
     browser.get(press.url + path)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    waiting(browser).until(
+        lambda b: b.execute_script("return document.documentElement.scrollWidth") <= width
+    )
     assert [each for each in complaints(browser) if "404" not in each] == []
     assert browser.find_elements(By.TAG_NAME, "img") == []
 
@@ -160,17 +162,11 @@ def waiting(browser: Any) -> Any:
     return WebDriverWait(browser, FRESH_S, 0.3, [StaleElementReferenceException])
 
 
-CHECK = (
-    "INSERT INTO drift_checks (check_id, source, checked_at, n_reference, n_test, criterion,"
-    " statistic, threshold, fired, drifted) VALUES"
-)
-
-
 def test_late_drifting_and_urgent_come_and_go_by_themselves(browser, press):
     show(browser, 1280)
     press.change(
         "UPDATE schedule SET due_at = @now + INTERVAL 1 DAY, state = 'active'",
-        "DELETE FROM drift_checks",
+        "DELETE FROM drift_states",
         "DELETE FROM rule_hits",
         "UPDATE polls SET possible_loss = false",
     )
@@ -180,19 +176,21 @@ def test_late_drifting_and_urgent_come_and_go_by_themselves(browser, press):
 
     press.change(
         "UPDATE schedule SET due_at = @now - INTERVAL 30 MINUTE WHERE source = 'moor'",
-        f"{CHECK} ('c', 'quay', @now, 100, 40, 'links', 2.0, 0.7, true, true)",
+        "INSERT INTO drift_states (source, updated_at, standing, learn_from, clean_before, reason,"
+        " n_pages, n_unchecked) VALUES"
+        " ('quay', @now, 'layout', '', '', 'a list took its place', 90, 0)",
         "INSERT INTO notices (notice_id, kind, subject, source, level, channel, raised_at) VALUES"
         " ('n', 'hit', 'Dam breaks <b>above</b> the town', 'harbour', 1, 'mail', @now)",
     )
     heading.until(lambda b: b.find_element(By.TAG_NAME, "h1").text == "1 at once, 1 broken, 1 late")
     assert "moor its poll is overdue by 30 min" in card(browser, "late")
-    assert "quay drifted: its pages look different (links)" in card(browser, "broken")
+    assert "quay drifted, the layout changed: a list took its place" in card(browser, "broken")
     assert "Dam breaks <b>above</b> the town" in card(browser, "urgent")
     assert "1 at once, 1 broken, 1 late" in browser.title
 
     press.change(
         "UPDATE schedule SET due_at = @now + INTERVAL 1 DAY WHERE source = 'moor'",
-        f"{CHECK} ('d', 'quay', @now, 100, 40, 'links', 0.1, 0.7, false, false)",
+        "UPDATE drift_states SET standing = 'watching'",
         "UPDATE notices SET closed_at = @now",
     )
     heading.until(lambda b: b.find_element(By.TAG_NAME, "h1").text == "All 6 sources are well")

@@ -83,7 +83,7 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 def test_the_first_screen_says_what_broke_what_is_late_and_what_was_lost(pages):
     page = seen(pages, "/")
     assert part(page, "Broken", "Late").startswith(" 2 lantern failing: HTTP 503")
-    assert "tide drifted: its pages look different (links, paragraph length)" in page.text
+    assert "tide drifted, the text is wrong: the text consists of links" in page.text
     assert "quay all 30 entries listed were new" in part(page, "Lost", "How late")
     assert "harbour Storm flood closes the old harbour bridge" in part(page, "At once", "Broken")
     # Without a worker nothing is late: it is said that there is none.
@@ -151,6 +151,7 @@ def test_held_back_articles_and_strange_pages_are_marked(pages):
     assert "held back" in page.text
     assert "four times the links of any page before" in page.text
     assert "drifted links, paragraph length 40 100" in page.text
+    assert "The text is wrong : the text consists of links" in page.text
 
 
 def test_a_lag_over_its_target_is_late(settings):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from models.overview import DriftCheck, Hit, LagOfSource, Loss, Notice, Overview, with_targets
+from models.overview import Drift, Hit, LagOfSource, Loss, Notice, Overview, with_targets
 from models.records import SourceStatus
 from models.troubles import describe_cards, make_cards
 
@@ -41,12 +41,9 @@ def notice(**changes):
     return Notice(**(fields | changes))
 
 
-def check(**changes):
-    fields = {
-        "source": "tide", "checked_at": NOW - HOUR, "n_reference": 100, "n_test": 40,
-        "n_criteria": 5, "fired": "links", "drifted": True,
-    }  # fmt: skip
-    return DriftCheck(**(fields | changes))
+def drift(**changes):
+    fields = {"standing": "text", "since_at": NOW - HOUR, "reason": "it consists of links"}
+    return Drift("tide", **(fields | changes))
 
 
 def cards(broken=(), late=(), **about):
@@ -65,13 +62,23 @@ def test_a_failing_source_is_broken_since_its_last_good_poll():
     assert trouble.since == NOW - HOUR
 
 
-def test_a_drifted_source_is_named_once_with_what_changed():
-    (trouble,) = cards([status("tide", state="drifted")], checks=(check(),))["broken"]
-    assert trouble.words == "drifted: its pages look different (links)"
+@pytest.mark.parametrize(
+    ("standing", "words", "command"),
+    [
+        ("text", "drifted, the text is wrong: it consists of links", "newsbeat reextract tide"),
+        ("layout", "drifted, the layout changed: it consists of links", "newsbeat accept tide"),
+    ],
+)
+def test_a_drifted_source_is_named_once_with_what_changed_and_the_way_out(standing, words, command):
+    found = cards([status("tide", state="drifted")], drifts=(drift(standing=standing),))
+    (trouble,) = found["broken"]
+    assert (trouble.words, trouble.command) == (words, command)
+    assert trouble.since == NOW - HOUR
 
 
-def test_drift_is_gone_with_the_next_good_check():
-    assert cards(checks=(check(drifted=False),))["broken"] == ()
+def test_a_drifted_source_that_fails_is_both():
+    found = cards([status("tide", state="failing")], drifts=(drift(),))
+    assert len(found["broken"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -112,3 +112,8 @@ FROM (
     FROM articles
     WHERE title LIKE 'Storm%' OR hash(article_id) % 4 = 0
 );
+
+INSERT INTO drift_states (source, updated_at, standing, learn_from, clean_before, since_page, since_at,
+    channel, reason, n_pages, n_unchecked)
+SELECT 'tide', @now, 'text', '', '', 'p-tide-1900', @now - INTERVAL 3 HOUR, 'links',
+       'the text consists of links, since main > ul took the place of div.story', 400, 3;
