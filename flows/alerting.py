@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import partial
@@ -18,9 +19,11 @@ from typing import Any
 from flows.collector import Collector
 from models.errors import ChannelError, NewsbeatError
 from models.harmless import one_line
+from models.records import Source
 from models.triage.ladder import next_try
 from tasks.acknowledgements import read_requests
 from tasks.channels import PREFECT_SCHEME, Channels
+from tasks.duck.hits import StoredVersion
 from tasks.duck.notices import Message
 
 logger = logging.getLogger("newsbeat.alerts")
@@ -85,7 +88,7 @@ class Alerter:
         await self._take_answers()
         if time.monotonic() >= self._released_at:
             self._released_at = time.monotonic() + RELEASED_S
-            await collector.write(warehouse.raise_released, collector.clock.now())
+            await self._match_released()
         await collector.write(warehouse.write_messages, self._channels.room, collector.clock.now())
         messages = await collector.write(warehouse.read_messages, collector.clock.now())
         for name in dict.fromkeys(message.channel for message in messages):
@@ -123,6 +126,19 @@ class Alerter:
             await asyncio.to_thread(request.done)
             for notice in changed:
                 logger.info("%s acknowledged by %s", notice.notice_id, request.by)
+
+    async def _match_released(self) -> None:
+        """Match rules on articles that were held back and are not any more."""
+        collector, warehouse = self._collector, self._collector.warehouse
+        released: dict[str, list[StoredVersion]] = defaultdict(list)
+        for name, version in await collector.write(warehouse.read_released):
+            released[name].append(version)
+        for name, stored in released.items():
+            source = collector.sources.get(name) or Source(name, name, "")
+            found = await collector.match_rules(source, [version.item for version in stored])
+            await collector.write(
+                warehouse.store_released, source, stored, found, collector.clock.now()
+            )
 
     async def _send_all(self, messages: list[Message]) -> None:
         """Send the messages of one channel in their order; the first that fails ends it."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -20,11 +20,11 @@ from flows.intensity import Intensities
 from flows.mending import Mending
 from flows.polite import PoliteFetcher
 from flows.pricing import Pricing
-from flows.triage import Triage
+from flows.triage import Triage, rules_of
 from flows.watching import Watches
 from flows.workshop import Workshop
 from models.errors import ConfigError, NewsbeatError, WarehouseError
-from models.records import BudgetReport, Method, PollResult, Repair, Source
+from models.records import BudgetReport, Method, PollResult, Repair, RuleHit, Source, StoredArticle
 from tasks.catalogue import Catalogue
 from tasks.clock import Clock
 from tasks.extraction import ExtractionPool
@@ -116,6 +116,16 @@ class Collector:
         """Run a blocking call on the one thread that talks to the warehouse."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._writer, lambda: call(*args, **kwargs))
+
+    async def match_rules(
+        self, source: Source, articles: Sequence[StoredArticle]
+    ) -> tuple[RuleHit, ...]:
+        """Return what keyword rules find in articles of a source, as urgent as it is now."""
+        matches = await self.triage.match(source, articles)
+        if not matches:
+            return ()
+        bursts = await self.write(self.warehouse.read_bursts, rules_of(matches), self.clock.now())
+        return self.triage.judge(source, matches, bursts)
 
     def source(self, name: str) -> Source:
         """Return the catalogue entry called `name`.

@@ -20,7 +20,6 @@ from typing import TypeVar
 
 from flows.collector import Collector
 from flows.listing import parse_listing
-from flows.triage import rules_of
 from flows.watching import Judged, ReadPage
 from models.errors import (
     FetchError,
@@ -531,16 +530,9 @@ async def _write(collector: Collector, findings: Findings) -> PollResult:
 
 async def _triage(collector: Collector, findings: Findings) -> tuple[RuleHit, ...]:
     """Return what keyword rules find in the articles: urgent news is told with the poll."""
-    with findings.timing_cpu():
-        # A text that is not to be trusted raises no alarm.
-        trusted = [item for item in findings.articles if not item.quarantined]
-        matches = await collector.triage.match(findings.source, trusted)
-    if not matches:
-        return ()
-    bursts = await collector.write(
-        collector.warehouse.read_bursts, rules_of(matches), collector.clock.now()
-    )
-    return collector.triage.judge(findings.source, matches, bursts)
+    # A text that is not to be trusted raises no alarm before it is released.
+    trusted = [item for item in findings.articles if not item.quarantined]
+    return await collector.match_rules(findings.source, trusted)
 
 
 async def _judge(collector: Collector, findings: Findings) -> None:

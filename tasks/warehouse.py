@@ -35,6 +35,7 @@ from models.records import (
     RecentPoll,
     ReferenceModel,
     Repair,
+    RuleHit,
     Schedule,
     Source,
     SourceStatus,
@@ -52,6 +53,7 @@ from tasks.duck.endpoint import (
     serve_endpoint,
     stop_endpoint,
 )
+from tasks.duck.hits import StoredVersion
 from tasks.duck.lease import Lease, read_holder
 from tasks.duck.migrations import migrate
 from tasks.duck.notices import Message
@@ -350,17 +352,27 @@ class Warehouse:
         with self._transaction() as connection:
             return notices.write_messages(connection, channels, room, now)
 
-    def raise_released(self, now: datetime) -> int:
-        """Raise notices of hits whose articles are no longer held back; return of how many."""
-        alerts = self.settings.alerts
-        span, channels = timedelta(hours=alerts.story_hours), self.settings.open_channels
+    def read_released(self) -> list[tuple[str, StoredVersion]]:
+        """Return articles no longer held back whose rules have not been matched, with sources."""
+        with self._using() as connection:
+            return hits.read_released(connection)
+
+    def store_released(
+        self,
+        source: Source,
+        stored: Sequence[StoredVersion],
+        found: Sequence[RuleHit],
+        now: datetime,
+    ) -> None:
+        """Store what rules found in released articles of a source, and raise its notices."""
+        alerts, channels = self.settings.alerts, self.settings.open_channels.values()
+        span = timedelta(hours=alerts.story_hours)
         with self._transaction() as connection:
-            released = hits.release_hits(connection, now, span)
-            for source, tags, told in released:
-                notices.raise_notices(
-                    connection, [told], source, tags, channels.values(), alerts.pace, now
-                )
-        return len(released)
+            hits.forget_released(connection, stored)
+            _, told = hits.store_hits(connection, source.source, found, stored, span, now)
+            notices.raise_notices(
+                connection, told, source.source, source.tags, channels, alerts.pace, now
+            )
 
     def read_messages(self, now: datetime) -> list[Message]:
         """Return the messages that are to be sent now, the most urgent first."""

@@ -7,18 +7,20 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import duckdb
 
-from models.records import Article, PollResult, RuleHit, StoredArticle
+from models.records import Article, RuleHit, StoredArticle
 from models.triage.ladder import KEPT
 from models.triage.scope import SPIKE_DAYS, Burst
 from models.triage.stories import HEAD, Story, find_story, sketch
 from tasks.duck.rows import Row, insert_rows, marks, storable
 
-BACKLOG, QUARANTINED = "backlog", "quarantined"
+BACKLOG = "backlog"
 """Why nobody is told of a hit."""
+
+MOST_RELEASED = 100
+"""Released articles that are matched at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,61 +49,61 @@ def digest(*parts: object) -> str:
 
 def store_hits(
     connection: duckdb.DuckDBPyConnection,
-    result: PollResult,
+    source: str,
+    hits: Sequence[RuleHit],
     stored: Sequence[StoredVersion],
     story_span: timedelta,
+    now: datetime,
 ) -> tuple[int, list[Told]]:
-    """Write the hits of the versions a poll added.
+    """Write the hits of versions that were added, or released.
 
     Returns
     -------
     tuple
         How many hits there are, and those that people are to be told of: none of the
-        articles that a first look found, or that are held back.
+        articles that a first look found. Those that are held back are noted, to be matched
+        once they are released: their text is not to be trusted, and may be mended first.
     """
     by_article: dict[str, list[RuleHit]] = defaultdict(list)
-    for hit in result.hits:
+    for hit in hits:
         by_article[hit.article_id].append(hit)
     rows: list[Row] = []
     told: list[Told] = []
-    now = result.poll.finished_at
+    held: list[Row] = []
     for version in stored:
-        hits = by_article.get(version.item.article_id, [])
-        muted = _why_muted(version)
-        loud = tuple(hit for hit in hits if hit.level < KEPT and muted is None)
+        if version.item.quarantined:
+            held.append((version.item.article_id, now))
+            continue
+        found = by_article.get(version.item.article_id, [])
+        loud = tuple(hit for hit in found if hit.level < KEPT and not version.is_backlog)
         story_id = _story_of(connection, version.item, now, story_span) if loud else None
         if story_id is not None:
             told.append(Told(story_id, version.item, loud))
-        rows += [_row(hit, version, result, story_id, muted) for hit in hits]
+        rows += [_row(hit, version, source, story_id, now) for hit in found]
     insert_rows(connection, "rule_hits", rows)
+    insert_rows(connection, "untriaged", held)
     return len(rows), told
-
-
-def _why_muted(version: StoredVersion) -> str | None:
-    if version.is_backlog:
-        return BACKLOG
-    return QUARANTINED if getattr(version.item, "quarantined", False) else None
 
 
 def _row(
     hit: RuleHit,
     version: StoredVersion,
-    result: PollResult,
+    source: str,
     story_id: str | None,
-    muted: str | None,
+    now: datetime,
 ) -> Row:
     return (
         digest(hit.article_id, version.version, hit.rule),
         hit.article_id,
         version.version,
-        result.poll.source,
+        source,
         hit.rule,
         hit.level,
         hit.matched,
         hit.start,
         hit.sentence,
         hit.explanation,
-        result.poll.finished_at,
+        now,
         hit.rule_level,
         hit.group,
         hit.term,
@@ -109,7 +111,7 @@ def _row(
         hit.end,
         hit.n_places,
         story_id if hit.level < KEPT else None,
-        muted,
+        BACKLOG if version.is_backlog else None,
     )
 
 
@@ -146,50 +148,50 @@ def _story_of(
     return story_id
 
 
-def release_hits(
-    connection: duckdb.DuckDBPyConnection, now: datetime, story_span: timedelta
-) -> list[tuple[str, tuple[str, ...], Told]]:
-    """Unmute the hits of articles that are no longer held back; return who is to be told what.
+def read_released(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredVersion]]:
+    """Return articles that were held back and no longer are, as they read now, with their source.
 
-    Returns
-    -------
-    list
-        Source, its tags, and the hits of an article. A version that was replaced meanwhile
-        is passed over: its hits are no longer what the article says.
+    They may have been mended meanwhile, by extracting them anew.
     """
-    rows = connection.execute(_RELEASED, [QUARANTINED]).fetchall()
-    by_article: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for row in rows:
-        by_article[row[0]].append(row)
-    released = []
-    for article_id, found in by_article.items():
-        _, source, tags, url, title, text, version, *_ = found[0]
-        item = StoredArticle(
-            article_id=article_id, entry_id="", url=url, article=Article(title, text),
-            published_at=None, published_basis=None, stored_at=now, page=None,
-        )  # fmt: skip
-        hits = tuple(RuleHit(article_id, *row[7:]) for row in found)
-        loud = tuple(hit for hit in hits if hit.level < KEPT)
-        story_id = _story_of(connection, item, now, story_span) if loud else None
-        connection.execute(
-            "UPDATE rule_hits SET muted = NULL, story_id = CASE WHEN level < ? THEN ? END "
-            "WHERE article_id = ? AND version = ?",
-            [KEPT, story_id, article_id, version],
+    rows = connection.execute(_RELEASED, [MOST_RELEASED]).fetchall()
+    return [
+        (
+            source,
+            StoredVersion(
+                StoredArticle(
+                    article_id=article_id,
+                    entry_id=entry_id,
+                    url=url,
+                    article=Article(title, text, language=language),
+                    published_at=None,
+                    published_basis=None,
+                    stored_at=stored_at,
+                    page=None,
+                ),
+                version,
+                is_backlog,
+            ),
         )
-        if story_id is not None:
-            released.append((source, tuple(tags or ()), Told(story_id, item, loud)))
-    return released
+        for source, article_id, entry_id, url, title, text, language, stored_at, version, is_backlog
+        in rows
+    ]  # fmt: skip
 
 
 _RELEASED = """
-SELECT article_id, articles.source, sources.tags, articles.url, articles.title, text,
-       articles.version, rule, level, rule_level, rule_group, term, mode, matched, start, stop,
-       n_places, sentence, explanation
-FROM rule_hits JOIN articles USING (article_id, version) LEFT JOIN sources
-    ON sources.source = articles.source
-WHERE muted = ? AND NOT quarantined
-ORDER BY hit_at
+SELECT source, article_id, entry_id, url, title, text, language, stored_at, version, is_backlog
+FROM untriaged JOIN articles USING (article_id)
+WHERE NOT quarantined
+ORDER BY held_at LIMIT ?
 """
+
+
+def forget_released(connection: duckdb.DuckDBPyConnection, stored: Sequence[StoredVersion]) -> None:
+    """Note that rules were matched on released articles."""
+    ids = [version.item.article_id for version in stored]
+    connection.execute(
+        f"DELETE FROM untriaged WHERE article_id IN ({marks(len(ids))})",  # noqa: S608
+        ids,
+    )
 
 
 def read_bursts(

@@ -92,8 +92,8 @@ def _store_hits(
 ) -> int:
     """Write what keyword rules found, and whom it is to be told; return how much there is."""
     span = timedelta(hours=settings.alerts.story_hours)
-    n_hits, told = store_hits(connection, result, stored, span)
     source, now = result.poll.source, result.poll.finished_at
+    n_hits, told = store_hits(connection, source, result.hits, stored, span, now)
     channels, pace = settings.open_channels.values(), settings.alerts.pace
     raise_notices(connection, told, source, result.labels, channels, pace, now)
     return n_hits

@@ -399,15 +399,18 @@ async def test_what_is_held_back_is_told_once_it_is_released(open_desk, hook):
         desk.step(minutes=10)
         await desk.polled()
         connection = desk.collector.warehouse._connection
+        # As a check leaves it: stored, not shown, its rules not matched.
         connection.execute("UPDATE articles SET quarantined = true; DELETE FROM notices")
-        connection.execute("UPDATE rule_hits SET muted = 'quarantined', story_id = NULL")
+        connection.execute("INSERT INTO untriaged SELECT article_id, stored_at FROM articles")
+        connection.execute("DELETE FROM rule_hits")
         await settled(desk)
         assert hook.got == []
-        connection.execute("UPDATE articles SET quarantined = false")
+        connection.execute("UPDATE articles SET quarantined = false, title = title || ', mended'")
         for _ in range(2):
             await settled(desk)
-        assert hook.titles == ["[newsbeat 2] Fire downtown"]
-        assert desk.rows("SELECT muted, story_id IS NULL FROM rule_hits") == [(None, False)]
+        assert hook.titles == ["[newsbeat 2] Fire downtown, mended"]
+        assert desk.rows("SELECT rule, muted FROM rule_hits") == [("fire", None)]
+        assert desk.rows("FROM untriaged") == []
 
 
 async def test_a_source_that_fails_is_told_once_and_closed_when_it_mends(open_desk, hook):

@@ -23,7 +23,7 @@ TABLES = {
     "sources", "schedule", "polls", "entries", "entry_heads", "entry_changes", "articles",
     "article_heads", "article_versions", "pending_articles", "pages", "intensity_models",
     "budget", "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits",
-    "notices", "stories", "outbox", "drift_states", "repairs", "schema_migrations",
+    "notices", "stories", "outbox", "untriaged", "drift_states", "repairs", "schema_migrations",
 }  # fmt: skip
 VIEWS = {
     "lag_by_source_day", "traffic_by_source_day", "source_health", "forecast_vs_actual",
