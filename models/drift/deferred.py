@@ -80,13 +80,17 @@ class WindowReference:
 def criterion_values(pages: Sequence[PageFeatures], name: str) -> FloatArray:
     """Return one of :data:`CRITERIA` for each page: ``ln(1 + size)``, for V of its root.
 
+    To seven digits, as they are stored.
+
     Examples
     --------
     >>> from models.drift.features import describe_page
     >>> criterion_values([describe_page("<p>Rain.</p>", "Rain.")], "N").round(3)
     array([0.693])
     """
-    return np.log1p(np.array([_MEASURES[name](page) for page in pages], np.float64))
+    values = np.log1p(np.array([_MEASURES[name](page) for page in pages], np.float64))
+    kept: FloatArray = values.astype(np.float32).astype(np.float64)
+    return kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

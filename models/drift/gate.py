@@ -44,7 +44,7 @@ def _findings(pages: Sequence[PageFeatures]) -> list[tuple[str, float, float]]:
     known = ~np.isnan(column["title_overlap"])
     return [
         ("no text was found", _share(column["text_size"] < 3.0), 0.3),
-        ("texts are not about their headlines", _share(column["title_overlap"][known] < 0.1), 0.4),
+        ("texts are not about their headlines", _share(column["title_overlap"][known] < 0.1), 0.5),
         ("texts repeat one another", _share(np.array(repeated) > 0.5), 0.2),
         ("texts consist of links", _share(column["link_share"] > 0.5), 0.3),
         ("texts are short and end in the same line", _teaser_share(pages), 0.3),

@@ -11,7 +11,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ from models.errors import InsufficientDataError, ParseError
 MIN_PAGES = 9
 MAX_PAGES = 400
 """More pages tell hardly more; they are thinned to so many."""
+
+MAX_WINDOW = 1_200
+"""So many pages the slides' detectors are made of: they need as many."""
 
 N_FOLDS = 5
 N_PLACES = 3
@@ -97,8 +100,8 @@ class Reference:
             "ranks": np.stack([self.ranks.middle, self.ranks.spread]),
             "recent": np.concatenate([*self.recent, np.array([], np.uint32)]),
             "recent_sizes": np.array([len(page) for page in self.recent], np.int64),
-            "values": self.window.values,
-            "tags": self.window.tags,
+            "values": self.window.values.astype(np.float32),
+            "tags": self.window.tags.astype(np.float32),
             "numbers": self.window.numbers.astype(np.float32),
             "places": np.array([name for name, _ in self.places], "U200"),
             "places_shares": np.array([share for _, share in self.places]),
@@ -138,7 +141,9 @@ class Reference:
             ranks=Ranks(arrays["ordered"], arrays["known"], *arrays["ranks"]),
             recent=tuple(np.split(arrays["recent"], ends)) if len(arrays["recent_sizes"]) else (),
             window=WindowReference(
-                arrays["values"], arrays["tags"], arrays["numbers"].astype(np.float64)
+                arrays["values"].astype(np.float64),
+                arrays["tags"].astype(np.float64),
+                arrays["numbers"].astype(np.float64),
             ),
             places=tuple(zip(arrays["places"].tolist(), shares, strict=True)),
             tails=BorrowedTails(arrays["tails"][0], arrays["tails"][1], arrays["floors"]),
@@ -185,7 +190,9 @@ def build_reference(
         model=PageModel.fit(kept),
         ranks=rank_reference(scores, tails),
         recent=tuple(RecentParagraphs(kept).hashes()),
-        window=WindowReference.of(kept),
+        window=replace(
+            WindowReference.of(pages[-MAX_WINDOW:]), numbers=WindowReference.of(kept).numbers
+        ),
         places=_common_places(kept),
         tails=tails,
     )

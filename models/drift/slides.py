@@ -6,7 +6,6 @@ choice, the one taken here is named at its place.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.covariance import LedoitWolf
 
+from models.drift.deferred import WindowReference
 from models.drift.features import FloatArray, PageFeatures
 from models.errors import InsufficientDataError
 
@@ -30,7 +30,9 @@ SELF_CHECK_PAGES = 50
 """The self-check looks at so many of the last pages."""
 
 _MIN_SPREAD = 1e-6
-_SLACK = 1.0 + 1e-9
+SLACK = 1.2
+"""A surface reaches a fifth beyond the furthest page of its cluster: the furthest of so many
+is not the furthest there will be. Boxes are left as they are."""
 
 
 def reduced_vector(page: PageFeatures) -> FloatArray:
@@ -38,16 +40,14 @@ def reduced_vector(page: PageFeatures) -> FloatArray:
 
     The fifth share follows from the others: a vector should have no useless coordinate.
     """
-    total = sum(page.tag_counts) or 1
-    sizes = (
-        page.page_bytes,
-        page.text_bytes,
-        page.n_paragraphs,
-        math.sqrt(page.paragraph_variance),
-    )
-    return np.array(
-        [*(math.log1p(size) for size in sizes), *(count / total for count in page.tag_counts[:4])]
-    )
+    vector: FloatArray = reduced_vectors(WindowReference.of([page]))[0]
+    return vector
+
+
+def reduced_vectors(pages: WindowReference) -> FloatArray:
+    """Return :func:`reduced_vector` of each page of a reference; shape ``(n_pages, 8)``."""
+    totals = np.maximum(pages.tags.sum(axis=1, keepdims=True), 1.0)
+    return np.hstack([pages.values, pages.tags[:, :4] / totals])
 
 
 def cluster_by_samples(
@@ -120,8 +120,8 @@ class _Cluster:
             return bool(((point >= self.low) & (point <= self.high)).all())
         apart = point - self.centre
         if surface == "sphere":
-            return float(np.sqrt((apart**2).sum())) <= self.radius * _SLACK
-        return float(apart @ self.precision @ apart) <= self.reach * _SLACK
+            return float(np.sqrt((apart**2).sum())) <= self.radius * SLACK
+        return float(apart @ self.precision @ apart) <= self.reach * SLACK**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,11 +141,11 @@ class SurfaceModel:
     @classmethod
     def fit(
         cls,
-        pages: Sequence[PageFeatures],
+        pages: Sequence[PageFeatures] | WindowReference,
         surface: Surface = "ellipsoid",
         n_clusters: int = N_CLUSTERS,
     ) -> SurfaceModel:
-        """Return the model of a set of correct pages.
+        """Return the model of a set of correct pages, or of those of a reference.
 
         Raises
         ------
@@ -153,12 +153,13 @@ class SurfaceModel:
             If there are fewer than :data:`MIN_PAGES`; about 1,200 are needed before
             correct pages pass.
         """
-        if len(pages) < MIN_PAGES:
-            raise InsufficientDataError(MIN_PAGES, len(pages))
-        vectors = np.array([reduced_vector(page) for page in pages])
+        known = pages if isinstance(pages, WindowReference) else WindowReference.of(pages)
+        if known.n_pages < MIN_PAGES:
+            raise InsufficientDataError(MIN_PAGES, known.n_pages)
+        vectors = reduced_vectors(known)
         middle, scale = vectors.mean(axis=0), np.maximum(vectors.std(axis=0), _MIN_SPREAD)
         points = (vectors - middle) / scale
-        groups = cluster_by_samples(points, n_clusters, np.random.default_rng(len(pages)))
+        groups = cluster_by_samples(points, n_clusters, np.random.default_rng(len(points)))
         centred = np.concatenate(
             [points[groups == name] - points[groups == name].mean(axis=0) for name in set(groups)]
         )
@@ -195,6 +196,11 @@ class SelfCheck:
         self.n_pages = n_pages
         self.allowed = allowed
         self._last: deque[bool] = deque(maxlen=n_pages)
+
+    @property
+    def flags(self) -> tuple[bool, ...]:
+        """Which of the last pages were suspicious, oldest first."""
+        return tuple(self._last)
 
     def add(self, suspicious: bool) -> bool:
         """Take the next page in; say whether there is an alarm.

@@ -17,7 +17,9 @@ from models.drift.deferred import (
     sturges_edges,
 )
 from models.drift.features import describe_page
+from models.drift.reference import Reference, build_reference
 from models.drift.slides import SURFACES, SelfCheck, SurfaceModel, cluster_by_samples
+from models.drift.slides_watch import SlidesWatch
 from models.errors import InsufficientDataError
 
 _spec = importlib.util.spec_from_file_location(
@@ -147,3 +149,20 @@ def test_adwin_is_quiet_on_a_steady_stream_and_finds_a_step():
     adwin = Adwin()
     assert not any(adwin.add(value) for value in rng.uniform(0.4, 0.5, 400))
     assert any(adwin.add(value) for value in rng.uniform(0.6, 0.7, 60))
+
+
+def test_the_slides_watch_takes_the_same_reference_and_calls():
+    reference = build_reference(site.make_pages(240))
+    watch = SlidesWatch(reference)
+    for at, page in enumerate(site.make_pages(50, seed=2)):
+        watch.judge(page, f"right {at}")
+    before = watch.verdict()
+    for at, page in enumerate(site.make_pages(20, "redesign", seed=2)):
+        watch.judge(page, f"new {at}")
+    drift = watch.verdict()
+    assert drift is not None
+    assert drift.evidence >= 4.0
+    assert before is None or before.evidence < drift.evidence
+    resumed = SlidesWatch.from_bytes(watch.to_bytes(), Reference.from_bytes(reference.to_bytes()))
+    assert resumed.to_bytes() == watch.to_bytes()
+    assert resumed.verdict() == drift
