@@ -24,7 +24,7 @@ from flows.drift_work import (
 )
 from models.batches import BatchResult
 from models.drift.deferred import ThresholdRule
-from models.drift.reference import MAX_PAGES, MIN_PAGES
+from models.drift.reference import MAX_WINDOW, MIN_PAGES
 from models.errors import NewsbeatError
 from models.records import (
     DriftAlarm,
@@ -187,7 +187,7 @@ class Care:
         profiles = tuple(page.profile for page in pages if page.profile is not None)
         if len(profiles) < MIN_PAGES:
             return None, f"{len(profiles)} pages, {MIN_PAGES} needed"
-        lesson = Lesson(source, profiles[-MAX_PAGES:], note, must_be_fit)
+        lesson = Lesson(source, profiles[-MAX_WINDOW:], note, must_be_fit)
         now = self._collector.clock.now()
         learnt = await self._collector.workshop.call(learn, lesson, now)
         return learnt.model, learnt.refusal

@@ -91,7 +91,7 @@ class Collector:
         async with AsyncExitStack() as stack:
             self.warehouse: Warehouse = await self.write(Warehouse.open, self.settings, self.holder)
             stack.push_async_callback(self._close_warehouse)
-            self.watches = Watches(self.warehouse, self.write)
+            self.watches = Watches(self.warehouse, self.write, self.settings.drift.detector)
             self.workshop = Workshop(self.settings.drift.idle_s)
             stack.push_async_callback(self.workshop.close)
             self.care, self.mending = Care(self), Mending(self)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flows.drift_work import Learnt, Lesson, learn_all
-from models.drift.reference import MAX_PAGES, MIN_PAGES
+from models.drift.reference import MAX_PAGES, MAX_WINDOW, MIN_PAGES
 from models.records import DriftState, ReferenceModel
 from models.reference_report import ReferenceReport, ReferenceRow
 from tasks.background import Background
@@ -82,7 +82,7 @@ class ReferenceRefit:
         profiles = tuple(page.profile for page in pages if page.profile is not None)
         if len(profiles) < MIN_PAGES or (known and len(profiles) <= known.n_pages < MAX_PAGES):
             return None
-        return Lesson(state.source, profiles[-MAX_PAGES:], "built anew at night")
+        return Lesson(state.source, profiles[-MAX_WINDOW:], "built anew at night")
 
     async def _learn(self, helper: Background, lessons: Sequence[Lesson]) -> list[Learnt]:
         refit, now = self.collector.settings.refit, self.collector.clock.now()

@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from models.drift.features import PageFeatures
 from models.drift.reference import MIN_PAGES, Reference
-from models.drift.watch import Watch
+from models.drift.watch import PageWatch, Watch
 from models.errors import ParseError
 from models.gates import Gate, find_gate
 from models.records import (
@@ -32,7 +32,16 @@ from models.records import (
 from models.standing import find_alarm
 from tasks.warehouse import Warehouse
 
+if TYPE_CHECKING:
+    from models.drift.slides import Surface
+    from models.drift.slides_watch import SlidesWatch
+
 logger = logging.getLogger("newsbeat.watching")
+
+EVIDENCE = "evidence"
+"""The detector by default; any other is a surface of the slides."""
+
+SLIDES_MIN_PAGES = 20
 
 KEPT_IN_MEMORY = 300
 """Watches of the sources polled last; the others are read again when they are wanted."""
@@ -79,7 +88,7 @@ class _Post:
     """One source's place: how it stands, and the watch where there is a reference."""
 
     state: DriftState
-    watch: Watch | None = None
+    watch: PageWatch | None = None
 
 
 class Watches:
@@ -91,9 +100,12 @@ class Watches:
         Holds references and states.
     write
         Runs a blocking call of the warehouse.
+    detector
+        What judges the pages: :data:`EVIDENCE`, or a surface of the slides.
     """
 
-    def __init__(self, warehouse: Warehouse, write: Write) -> None:
+    def __init__(self, warehouse: Warehouse, write: Write, detector: str = EVIDENCE) -> None:
+        self._detector = detector
         self._warehouse = warehouse
         self._write = write
         self._posts: OrderedDict[str, _Post] = OrderedDict()
@@ -156,13 +168,18 @@ class Watches:
         states = self._warehouse.read_drift_states(source)
         state = states[0] if states else DriftState(source, now)
         references = self._warehouse.read_references(source)
-        return _Post(state, open_watch(references[0], state.monitor) if references else None)
+        if not references:
+            return _Post(state)
+        return _Post(state, open_watch(references[0], state.monitor, self._detector))
 
 
-def open_watch(model: ReferenceModel, monitor: bytes | None) -> Watch | None:
+def open_watch(
+    model: ReferenceModel, monitor: bytes | None, detector: str = EVIDENCE
+) -> PageWatch | None:
     """Return the watch over a reference, with the evidence it had gathered.
 
-    None where another version packed the reference: it is built anew at night.
+    None where another version packed the reference: it is built anew at night. A surface
+    of the slides needs twenty pages; with fewer, evidence is gathered.
     """
     try:
         reference = Reference.from_bytes(model.state)
@@ -170,16 +187,28 @@ def open_watch(model: ReferenceModel, monitor: bytes | None) -> Watch | None:
         logger.warning("%s: %s; it is not watched until its reference is renewed",
                        model.source, error)  # fmt: skip
         return None
+    fresh = _set_to_work(reference, detector)
     if monitor is None:
-        return Watch(reference)
+        return fresh
     try:
-        return Watch.from_bytes(monitor, reference)
+        return type(fresh).from_bytes(monitor, reference)
     except ParseError as error:
         logger.warning("%s: %s; its evidence starts anew", model.source, error)
+        return fresh
+
+
+def _set_to_work(reference: Reference, detector: str) -> Watch | SlidesWatch:
+    if detector == EVIDENCE or reference.n_pages < SLIDES_MIN_PAGES:
         return Watch(reference)
+    # scikit-learn takes a second to load, and most do without.
+    from models.drift.slides_watch import SlidesWatch
+
+    return SlidesWatch(reference, cast("Surface", detector))
 
 
-def _judge_page(watch: Watch | None, read: ReadPage, n_before: int, now: datetime) -> PageVerdict:
+def _judge_page(
+    watch: PageWatch | None, read: ReadPage, n_before: int, now: datetime
+) -> PageVerdict:
     page, gate = read.page, read.gate
     profile = read.article.profile if read.article else None
     score, suspicious, evidence = 0.0, gate is not None, 0.0

@@ -335,6 +335,9 @@ class DriftSettings:
 
     Attributes
     ----------
+    detector
+        What judges each page: ``evidence``, or the slides' ``ellipsoid``, ``sphere`` or
+        ``box``, which need some 1,200 pages of a source.
     check_pages
         New article pages of a source after which they are checked together.
     thresholds
@@ -351,6 +354,7 @@ class DriftSettings:
         When references are built anew, ``HH:MM`` in UTC; empty for never by itself.
     """
 
+    detector: str = "evidence"
     check_pages: int = 40
     thresholds: str = "bootstrap"
     accept_layout_after: int = 40
@@ -510,6 +514,10 @@ _PATTERNS = {
     "channels.url": (r"\S+", "it must be an address such as mailto://user:password@mail.example"),
     "channels.quiet": (QUIET, 'it must be such as "22:00-07:00", or empty'),
     "drift.refit_at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
+    "drift.detector": (
+        "evidence|ellipsoid|sphere|box",
+        "it must be evidence, ellipsoid, sphere or box",
+    ),
     "drift.thresholds": (
         "bootstrap|simple|universal",
         "it must be bootstrap, simple or universal",

@@ -17,7 +17,8 @@ from models.drift.watch import LOG_ALARM, Drift, PageJudgement
 
 REASON = "the page lies outside what the correct pages span"
 CHANNEL = "surface"
-_LAYOUT = 1
+_LAYOUT = 101
+"""Apart from the layouts of ours: one watch must not take the other's state for its own."""
 
 
 class SlidesWatch:

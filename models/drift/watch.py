@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -123,6 +124,19 @@ def _weights() -> FloatArray:
 
 
 _WEIGHTS = _weights()
+
+
+class PageWatch(Protocol):
+    """What watches the pages of one site: :class:`Watch`, or one that takes its place."""
+
+    def judge(self, page: PageFeatures, name: str) -> PageJudgement:
+        """Judge the next page."""
+
+    def verdict(self) -> Drift | None:
+        """Return what has changed for good, or nothing."""
+
+    def to_bytes(self) -> bytes:
+        """Return its state without its reference."""
 
 
 class Watch:
