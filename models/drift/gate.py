@@ -30,7 +30,7 @@ def check_reference(pages: Sequence[PageFeatures]) -> None:
     """
     for reason, share, allowed in _findings(pages):
         if share > allowed:
-            raise ContaminatedReference(reason, share)
+            raise ContaminatedReference(reason, round(share, 2))
 
 
 def _findings(pages: Sequence[PageFeatures]) -> list[tuple[str, float, float]]:
