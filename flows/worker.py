@@ -352,13 +352,15 @@ class Worker:
         elif not await self.orchestrator.is_waiting(run.id):
             # Prefect would start it: from Cancelled to Running is how it retries.
             logger.info("%s: not run: it was cancelled while it waited", run.name)
-        elif cycle_of(run.parameters) is None and due_wall(run) < self._began.get(source, 0.0):
-            # Many clicks are one wish, and the publisher is asked once.
-            await self.orchestrator.end_run(run.id, "cancelled", "polled since this was asked for")
         else:
-            # Noted before anything is awaited: runs of one source come here side by side.
-            self._began[source] = time.time()
             flow = await self._flow_of(run)
+            # Looked at and noted with no wait between: runs of one source come side by side.
+            if cycle_of(run.parameters) is None and due_wall(run) < self._began.get(source, 0.0):
+                # Many clicks are one wish, and the publisher is asked once.
+                reason = "polled since this was asked for"
+                await self.orchestrator.end_run(run.id, "cancelled", reason)
+                return
+            self._began[source] = time.time()
             state = await self._engine(flow, run)
             logger.info("%s: %s: %s", run.name, state.name, state.message)
 
