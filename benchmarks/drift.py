@@ -31,6 +31,7 @@ from models.drift.contenders import AdwinOnSize, Contender, FewCharacters, Windo
 from models.drift.deferred import WindowReference, choose_thresholds, compare_criteria
 from models.drift.faults import KINDS, LAYOUT_ONLY, Newsroom
 from models.drift.features import PageFeatures
+from models.drift.gate import check_reference
 from models.drift.newsrooms import site_seed
 from models.drift.reference import Reference, build_reference
 from models.drift.slides import SelfCheck, SurfaceModel
@@ -112,6 +113,7 @@ def main() -> None:
             paths = [given.cache / f"{site}.pkl" for site in sites]
             figures = list(pool.map(measure_site, [path for path in paths if path.is_file()]))
             print_sites(name, figures)
+    print_refusals(given.cache)
     print_slides(given.cache)
     print_redesigns(given.folder)
 
@@ -328,6 +330,24 @@ def _print_streams(share: float, streams: Sequence[Stream]) -> None:
         stream.group == ("text" if stream.kind == "mojibake" else "structure") for stream in gross
     ]
     row("  cause right on gross kinds", f"{np.mean(right):.0%}", "90 %")
+
+
+# --- references that are wrong already -----------------------------------------------
+
+
+def print_refusals(cache: Path) -> None:
+    """Print how many references of pages of one kind are refused."""
+    refused = dict.fromkeys(("ok", *KINDS), 0)
+    for site in DEVELOPMENT:
+        pages = load_site(cache / f"{site}.pkl")
+        for kind in refused:
+            try:
+                check_reference(pages[kind][:40])
+            except ContaminatedReference:
+                refused[kind] += 1
+    print(f"\nreferences of 40 pages of one kind that are refused, of {len(DEVELOPMENT)}")
+    for kind, count in refused.items():
+        row(kind, str(count), "0" if kind == "ok" or kind in LAYOUT_ONLY else "all")
 
 
 # --- the slides on their own terms ---------------------------------------------------

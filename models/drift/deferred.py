@@ -354,6 +354,32 @@ def choose_thresholds(
     return drawn
 
 
+def fit_universal(
+    n_test: FloatArray, n_reference: FloatArray, freedom: FloatArray, thresholds: FloatArray
+) -> tuple[float, float, float]:
+    """Return a, b, c of K/(m-1) = a + b/n + c/N by least squares, see :data:`UNIVERSAL`.
+
+    Parameters
+    ----------
+    n_test, n_reference
+        n and N: pages of the two sets.
+    freedom
+        m-1: cells of the histogram less one.
+    thresholds
+        K as found for each, such as by bootstrap. All of the same shape ``(n_cases,)``.
+
+    Examples
+    --------
+    >>> n, big_n = np.array([5.0, 10.0, 20.0, 40.0]), np.array([50.0, 200.0, 100.0, 400.0])
+    >>> known = 9.0 * (0.02 + 0.4 / n + 1.5 / big_n)
+    >>> [round(value, 6) for value in fit_universal(n, big_n, np.full(4, 9.0), known)]
+    [0.02, 0.4, 1.5]
+    """
+    terms = np.stack([np.ones_like(n_test), 1.0 / n_test, 1.0 / n_reference], axis=1)
+    a, b, c = np.linalg.lstsq(terms, thresholds / freedom, rcond=None)[0].tolist()
+    return a, b, c
+
+
 def _bootstrap(reference: WindowReference, n_test: int, level: float) -> FloatArray:
     """Return quantiles of the divergence between random parts of the reference.
 
