@@ -214,7 +214,8 @@ class Care:
         )
         report.notes.append(check.in_one_line())
         if check.alarm is not None:
-            report.failure = report.failure or check.alarm.text
+            # It says more than what the pages one by one had said.
+            report.failure = check.alarm.text
         elif check.result.outcome == "not evaluated":
             report.failure = report.failure or (
                 f"its pages could not be judged, which is no pass: {check.result.reason}"

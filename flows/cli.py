@@ -82,6 +82,7 @@ def demo(
     Twelve made-up sources publish at the pace of real ones. Everything is real but the
     web: Prefect's server, flow runs, DuckDB. At the end every entry the recorded web
     listed is counted against the warehouse; exit code 1 if one is missing or there twice.
+    At noon two of the sites are rebuilt: found, held back, and set right at the end.
 
     \b
     Example:  newsbeat demo

@@ -158,10 +158,14 @@ def check_set(asked: SetToCheck) -> BatchResult:
     except Exception as error:  # noqa: BLE001 - what cannot be judged does not pass
         reason = f"{type(error).__name__}: {error}"
         return BatchResult("not evaluated", (), reason, cpu_s=time.process_time() - began)
-    quality = import_module("tasks.quality")
-    result: BatchResult = quality.judge_batch(batch)
     # Loading the library the first time is part of what it costs.
-    return replace(result, cpu_s=time.process_time() - began)
+    return replace(judge(batch), cpu_s=time.process_time() - began)
+
+
+def judge(batch: Batch) -> BatchResult:
+    """Return what Great Expectations says of a batch; it is loaded only now."""
+    result: BatchResult = import_module("tasks.quality").judge_batch(batch)
+    return result
 
 
 def make_batch(asked: SetToCheck) -> Batch:

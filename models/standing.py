@@ -72,30 +72,38 @@ def find_alarm(state: DriftState, drift: Drift | None, now: datetime) -> DriftAl
 def find_set_alarm(
     state: DriftState, result: BatchResult, first_page: str, n_pages: int, now: datetime
 ) -> DriftAlarm | None:
-    """Return the alarm that a check of a set raises where no page had raised one."""
-    if result.outcome != "drifted" or state.has_drifted:
+    """Return the alarm that a check of a set raises; None where there is none, or it is known.
+
+    Where the layout is known to have changed, only what the window test says of the text
+    itself makes it worse: where on the page it stands is another matter then.
+    """
+    if result.outcome != "drifted" or state.standing == "text":
         return None
-    standing: Standing = "text" if _speaks_of_text(result.fired) else "layout"
+    columns = _CONTENT_NUMBERS if state.has_drifted else _TEXT_NUMBERS
+    standing: Standing = "text" if _speaks_of(result.fired, columns) else "layout"
+    if standing == state.standing:
+        return None
+    first = state.since_page or first_page
     after = replace(
         state,
         updated_at=now,
         standing=standing,
-        since_page=first_page,
-        since_at=fetched_at_of(first_page),
+        since_page=first,
+        since_at=fetched_at_of(first),
         channel=result.fired[0].criterion,
         reason=f"{n_pages} pages together differ in {describe_fired(result.fired)}",
-        n_pages=n_pages,
+        n_pages=max(n_pages, state.n_pages) if state.has_drifted else n_pages,
     )
     return DriftAlarm(after, *_words(after))
 
 
-def _speaks_of_text(fired: Sequence[Finding]) -> bool:
-    names = [item.criterion.removeprefix(WINDOW) for item in fired]
-    return any(name in {"F_S", "F_N", "F_V"} or name in _TEXT_NUMBERS for name in names)
+def _speaks_of(fired: Sequence[Finding], columns: frozenset[str]) -> bool:
+    return any(item.criterion.removeprefix(WINDOW) in columns for item in fired)
 
 
 WINDOW = "window: "
-_TEXT_NUMBERS = frozenset(NUMBERS) - PAGE_NUMBERS
+_CONTENT_NUMBERS = frozenset(NUMBERS[: NUMBERS.index("link_share")])
+_TEXT_NUMBERS = (frozenset(NUMBERS) - PAGE_NUMBERS) | {"F_S", "F_N", "F_V"}
 
 
 def describe_fired(fired: Sequence[Finding], limit: int = 4) -> str:

@@ -252,6 +252,8 @@ class RunNote:
         Whether it has ended.
     is_done
         Whether it ended by running to its end, well or not.
+    failure
+        What it said where it failed; empty where it did not.
     """
 
     name: str
@@ -259,6 +261,7 @@ class RunNote:
     poll_id: str | None
     is_over: bool
     is_done: bool
+    failure: str = ""
 
 
 def read_runs(api_url: str, page: int = 200) -> list[RunNote]:
@@ -302,21 +305,53 @@ def start_runs(api_url: str, page: int = 200) -> int:
             return started
 
 
+def start_run(api_url: str, deployment: str, parameters: dict[str, Any]) -> str:
+    """Start a run of a deployment (``flow/name``) now, and return its id.
+
+    Raises
+    ------
+    ServerError
+        If the server does not answer, or knows no such deployment.
+    """
+    found = _ask(f"{api_url}/deployments/name/{deployment}")
+    run = _post(f"{api_url}/deployments/{found['id']}/create_flow_run", {"parameters": parameters})
+    return str(run["id"])
+
+
+def read_outcome(api_url: str, run_id: str) -> tuple[str, str] | None:
+    """Return the state a run ended in and its message; None while it has not.
+
+    Raises
+    ------
+    ServerError
+        If the server does not answer.
+    """
+    state = _ask(f"{api_url}/flow_runs/{run_id}")["state"]
+    is_over = state["type"] in _ENDS
+    return (state["type"].lower(), state["message"] or "") if is_over else None
+
+
+_ENDS = ("COMPLETED", "FAILED", "CANCELLED", "CRASHED")
+
+
 def _note(row: dict[str, Any]) -> RunNote:
     source, cycle = row["parameters"].get("source", ""), row["parameters"].get("cycle")
     return RunNote(
         name=row["name"],
         source=source,
         poll_id=f"{source}#{cycle}" if cycle is not None else None,
-        is_over=row["state_type"] in ("COMPLETED", "FAILED", "CANCELLED", "CRASHED"),
+        is_over=row["state_type"] in _ENDS,
         is_done=row["state_type"] in ("COMPLETED", "FAILED"),
+        failure=(row["state"] or {}).get("message") or "" if row["state_type"] == "FAILED" else "",
     )
 
 
 def _post(url: str, body: dict[str, Any]) -> Any:
-    request = urllib.request.Request(  # noqa: S310
-        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
+    return _ask(url, json.dumps(body).encode())
+
+
+def _ask(url: str, body: bytes | None = None) -> Any:
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             return json.load(answer)

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from flows.commands.noticing import describe_notice, read_urgent
+from flows.commands.rebuilding import Rebuilt, mend_rebuilt
 from flows.commands.reporting import read_report
 from flows.commands.running import (
     Stopped,
@@ -48,6 +49,10 @@ SETTLE_TIMEOUT_S = 120.0
 LOOK_S = 1.0
 KEPT_HOURS = 72.0
 """How long the recorded web publishes where the demo is to go on after the count."""
+
+NOON = datetime(2025, 3, 4, 12, tzinfo=UTC)
+LEAST_REBUILT_HOURS = 1.5
+"""In less recorded time too few pages come after a rebuilding to tell."""
 
 LINE_S = 10.0
 """Where nothing moves, a line this often."""
@@ -97,6 +102,8 @@ class DemoOutcome:
         Flow runs that ended in Prefect and have no row in ``polls``.
     unsettled
         Sources not polled once more after the last moment counted.
+    rebuilt
+        The sites that were rebuilt on the way, and what became of them.
     """
 
     sources: tuple[SourceCount, ...]
@@ -106,6 +113,7 @@ class DemoOutcome:
     unrecorded_runs: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     worker_restarts: int = 0
+    rebuilt: tuple[Rebuilt, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -120,6 +128,7 @@ class DemoOutcome:
                 found.append(f"{count.source}: left without a next poll")
         found += [f"{name}: not polled to the end" for name in self.unsettled]
         found += [f"{name}: ended, but is not in polls" for name in self.unrecorded_runs]
+        found += [problem for site in self.rebuilt for problem in site.problems]
         return found
 
     @property
@@ -136,6 +145,7 @@ class DemoOutcome:
             "worker_restarts": self.worker_restarts,
             "problems": self.problems,
             "sources": [asdict(count) for count in self.sources],
+            "rebuilt": [site.as_json() for site in self.rebuilt],
         }
 
 
@@ -183,7 +193,7 @@ def run_demo(
             "reading the recording …" if data else "inventing a morning of twelve newsrooms …"
         )
         # Its clock starts when everything is up; until then the web does not move.
-        web = read_recording(data, hours=hours) if data else sample_web(hours=hours)
+        web = read_recording(data, hours=hours) if data else _invent(hours, minutes * speed / 60)
         supervisor = Supervisor(settings, screen.say, _plain_environment())
         demo = _Demo(supervisor, web, minutes, speed, screen, meddle)
         try:
@@ -196,6 +206,17 @@ def run_demo(
         finally:
             with undisturbed():
                 supervisor.stop()
+
+
+def _invent(hours: float, collected_hours: float) -> RecordedWeb:
+    """Return the web that ships; where there is time for it, noon comes a third of the way in.
+
+    At noon two of its sites are rebuilt.
+    """
+    if collected_hours < LEAST_REBUILT_HOURS:
+        return sample_web(hours=hours)
+    start = NOON - timedelta(hours=collected_hours / 3)
+    return sample_web(start, hours=hours, rebuilt_at=NOON)
 
 
 def _prepare(folder: Path, port: int | None = None) -> Settings:
@@ -288,13 +309,21 @@ class _Demo:
         )
         ended_at = self._collect()
         unsettled = self._settle(ended_at)
-        outcome = _count(supervisor, self.web, ended_at, unsettled)
+        rebuilt = self._mend(server)
+        outcome = replace(_count(supervisor, self.web, ended_at, unsettled), rebuilt=rebuilt)
         _show(outcome, screen)
         self._say_alerts()
         self._say_where_to_look(server, keep)
         if keep:
             self._keep_going()
         return outcome
+
+    def _mend(self, server: RunningServer) -> tuple[Rebuilt, ...]:
+        """Set right, as a person would, what was found to be wrong with the rebuilt sites."""
+        if not any(source.redesigns for source in self.web.history):
+            return ()
+        self.screen.say("setting right what was held back …")
+        return mend_rebuilt(self.supervisor.settings, server.api_url, self.web)
 
     def _say_alerts(self) -> None:
         """Say what was urgent: the rules that ship are at work in the demo too."""
@@ -468,6 +497,11 @@ def _show(outcome: DemoOutcome, screen: Screen) -> None:
     screen.say("")
     screen.keep(fit_table(columns, screen.console.width))
     screen.say("")
+    for site in outcome.rebuilt:
+        for line in site.in_lines():
+            screen.say(line)
+    if outcome.rebuilt:
+        screen.say("")
     for problem in outcome.problems:
         screen.say(f"PROBLEM   {problem}")
     if outcome.is_good:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Any
@@ -22,6 +23,7 @@ from tasks.replay.history import (
     RecordedEntry,
     RecordedSource,
     RecordedWeb,
+    Redesign,
     first_of_backlog,
 )
 from tasks.replay.pages import read_phrasebook
@@ -37,6 +39,7 @@ def sample_web(
     seed: int = 1,
     n_sources: int = 12,
     backlog_hours: float = BACKLOG_HOURS,
+    rebuilt_at: datetime | None = None,
 ) -> RecordedWeb:
     """Return a web of invented sites, the same for the same arguments.
 
@@ -53,6 +56,9 @@ def sample_web(
         with times and texts of their own.
     backlog_hours
         How long before `start` they began, ten entries at least: what listings hold at first.
+    rebuilt_at
+        From then on some have another layout: one that its reader's rules misread, and one
+        that shows the first third of every text. None for never.
     """
     described, figures = _read("sources.toml"), _read("habits.toml")
     history = []
@@ -60,7 +66,10 @@ def sample_web(
         rng = np.random.default_rng([seed, at])
         habits = _habits(figures[name], described[name]["timezone"])
         times = _times(habits, start, hours, backlog_hours, rng)
-        history.append(_source(name, at // len(described), described[name], times, rng))
+        source = _source(name, at // len(described), described[name], times, rng)
+        if rebuilt_at is not None and (layout := described[name].get("rebuilt")):
+            source = replace(source, redesigns=(Redesign(rebuilt_at, layout),))
+        history.append(source)
     return RecordedWeb(tuple(history), start)
 
 

@@ -137,6 +137,31 @@ def test_the_demo_stores_every_listed_entry_once(home: Path) -> None:
     assert json.loads(json.dumps(outcome.as_json()))["problems"] == []
 
 
+def test_the_demo_finds_and_mends_the_sites_that_are_rebuilt_at_noon(home: Path) -> None:
+    states = RunStates()
+    # Two and a half hours from ten past eleven on.
+    outcome = run_demo(
+        home, minutes=1.5, speed=100.0, quiet=True, port=find_free_port(), meddle=states
+    )
+    check_outcome(outcome, home)
+    redesigned, half = sorted(outcome.rebuilt, key=lambda site: site.layout)
+    assert (redesigned.layout, half.layout) == ("redesigned", "structured_half")
+    assert redesigned.found.found_at is not None
+    assert redesigned.found.n_to_find <= 8
+    for site in outcome.rebuilt:
+        if site.found.found_at is None:
+            continue
+        # From the right page on (a subtle change is dated a page or two early), and mended.
+        assert "its text is wrong since 2025-03-04 1" in site.failure
+        assert site.found.n_held >= site.found.n_to_find
+        assert site.found.n_missed == 0
+        assert site.found.n_held_before <= 3
+        assert site.mended.n_restored >= site.found.n_held
+        assert (site.mended.n_held, site.mended.is_open) == (0, False)
+    assert states.counts["FAILED"] >= 1
+    assert states.counts["CRASHED"] == 0
+
+
 @pytest.mark.real
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real recordings are not here")
 def test_the_demo_stores_every_entry_of_real_sources_once(home: Path) -> None:
