@@ -10,7 +10,10 @@ import pytest
 
 from flows.caring import CareReport
 from flows.collect import final_state
+from flows.referencing import ReferenceRefit
+from models.errors import NewsbeatError
 from models.records import ExtractRules, PollResult
+from models.reference_report import describe_references
 from tasks.replay.history import InventedPage, RecordedEntry, RecordedSource, Redesign
 from tasks.replay.pages import article_of
 from tasks.replay.sample import SAMPLE_START as START
@@ -225,3 +228,61 @@ async def test_a_restart_goes_on_with_the_evidence_it_had(open_room: Any) -> Non
         assert post.watch.to_bytes() == bytes(before_restart[0])
         n, _, _ = await room.until_failure()
         assert n <= 8
+
+
+async def test_the_nightly_refit_builds_what_is_missing_and_reports_it(open_room: Any) -> None:
+    shown = []
+
+    async def note(done: int, total: int) -> None:
+        shown.append((done, total))
+
+    async with open_room(changing_source("structured", "structured")) as room:
+        await room.room.polled()
+        refit = ReferenceRefit(room.room.collector)
+        report = await refit.run(note)
+        assert describe_references(report).endswith("1 references built, 0 kept, 0 refused")
+        assert room.rows("SELECT n_pages, note FROM reference_models") == [
+            (N_BEFORE, "built anew at night")
+        ]
+        assert room.rows("SELECT standing FROM drift_states") == [("watching",)]
+        assert shown == [(0, 1), (1, 1)]
+        # Nothing was found clean since: what there is stays.
+        assert "0 references built, 1 kept" in describe_references(await refit.run(note))
+
+
+async def test_a_reference_of_wrong_texts_is_refused_until_a_person_accepts_it(
+    open_room: Any,
+) -> None:
+    rules = ExtractRules(text="article > p")
+    async with open_room(changing_source("redesigned", "redesigned", extract=rules)) as room:
+        _, report = await room.poll()
+        assert report is not None
+        assert report.notes[0].startswith("no reference: these pages cannot be a reference")
+        assert room.rows("SELECT count(*) FROM reference_models") == [(0,)]
+        ((standing, reason),) = room.rows("SELECT standing, reason FROM drift_states")
+        assert standing == "learning"
+        assert "cannot be a reference" in reason
+        mending = room.room.collector.mending
+        with pytest.raises(NewsbeatError, match="cannot be a reference"):
+            await mending.check("harbour")
+        assert (await mending.accept("harbour")).n_pages == N_BEFORE
+        assert room.rows("SELECT standing FROM drift_states") == [("watching",)]
+
+
+async def test_what_cannot_be_judged_fails_the_flow_run(open_room: Any) -> None:
+    drift = DriftSettings(check_pages=5)
+    async with open_room(changing_source("structured", "structured"), drift=drift) as room:
+        await room.learn()
+        warehouse = room.room.collector.warehouse
+        for _ in range(4):
+            room.room.step(minutes=MINUTES)
+            await room.poll()
+        # A reference that can no longer be read: the set cannot be compared with anything.
+        with warehouse._transaction() as connection:
+            connection.execute("UPDATE reference_models SET state = 'torn'::BLOB")
+        room.room.step(minutes=MINUTES)
+        result, report = await room.poll()
+        assert report is not None
+        assert "could not be judged, which is no pass" in report.failure
+        assert final_state(result, report).is_failed()
+        assert room.rows("SELECT outcome, drifted FROM drift_history") == [("not evaluated", False)]
