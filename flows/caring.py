@@ -35,16 +35,13 @@ from models.records import (
     Repair,
     Source,
 )
-from models.standing import describe_fired, describe_repair, find_set_alarm, is_relearnt
+from models.standing import AFTER_ALL, describe_fired, describe_repair, find_set_alarm, is_relearnt
 from tasks.checks import write_document
 
 if TYPE_CHECKING:
     from flows.collector import Collector
 
 logger = logging.getLogger("newsbeat.caring")
-
-AFTER_ALL = "~"
-"""Sorts after every page's id."""
 
 MOST_CHECKED = 120
 """Pages of one check at most: the newest."""

@@ -18,6 +18,7 @@ from flows.drift_work import Learnt, Lesson, learn_all
 from models.drift.reference import MAX_PAGES, MAX_WINDOW, MIN_PAGES
 from models.records import DriftState, ReferenceModel
 from models.reference_report import ReferenceReport, ReferenceRow
+from models.standing import AFTER_ALL
 from tasks.background import Background
 from tasks.spreading import map_on_dask
 
@@ -109,7 +110,3 @@ class ReferenceRefit:
             await self.collector.write(self.collector.warehouse.write_references, [kept])
         n_pages, score = (known.n_pages, known.score) if known else (0, None)
         return ReferenceRow(learnt.source, n_pages, score, learnt.refusal)
-
-
-AFTER_ALL = "~"
-"""Sorts after every page's id."""

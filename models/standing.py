@@ -23,6 +23,9 @@ PAGE_NUMBERS = frozenset(NUMBERS[NUMBERS.index("page_size") :])
 WORTH_RELEARNING = 1.5
 """A reference is built anew where so many times as many pages are fit for it."""
 
+AFTER_ALL = "~"
+"""Sorts after every page's id."""
+
 ENOUGH_PAGES = 200
 """More pages make a reference hardly better."""
 

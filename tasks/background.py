@@ -24,7 +24,7 @@ T = TypeVar("T")
 NICENESS = 10
 """How far it stands back: it runs when nothing more urgent wants the processor."""
 
-PATIENCE_S = 5.0
+PATIENCE_S, LEAVING_S = 5.0, 1.0
 
 
 class Background:
@@ -111,13 +111,17 @@ class Background:
         return answer
 
     def _end(self) -> None:
+        was_busy = self._is_busy
+        self._connection.close()
         if self._process.pid is not None:
+            if not was_busy:
+                # With nobody to ask it ends by itself, and tidies up.
+                self._process.join(LEAVING_S)
             self._process.terminate()
             self._process.join(PATIENCE_S)
             if self._process.is_alive():
                 self._process.kill()
                 self._process.join()
-        self._connection.close()
 
 
 def _serve(

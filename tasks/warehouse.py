@@ -42,6 +42,7 @@ from models.records import (
     StoredCounts,
     StoredPage,
 )
+from models.standing import AFTER_ALL
 from models.triage.ladder import Notice
 from models.triage.scope import Burst
 from tasks.duck import drift, fitted, hits, notices, observations, polls, schedules, status
@@ -455,7 +456,7 @@ class Warehouse:
         return drift.read_references(self.query, source)
 
     def read_profiles(
-        self, source: str, since: str = "", until: str = drift.AFTER_ALL, limit: int = 400
+        self, source: str, since: str = "", until: str = AFTER_ALL, limit: int = 400
     ) -> list[Page]:
         """Return the last article pages of a source, oldest first, with their profiles.
 
@@ -474,7 +475,7 @@ class Warehouse:
         self,
         source: str,
         since: str = "",
-        until: str = drift.AFTER_ALL,
+        until: str = AFTER_ALL,
         only_quarantined: bool = False,
         limit: int = 1_000_000,
     ) -> list[StoredPage]:

@@ -24,6 +24,7 @@ from models.records import (
     Repair,
     StoredPage,
 )
+from models.standing import AFTER_ALL
 from tasks.duck.notices import close_state, raise_state
 from tasks.duck.rows import Row, insert_rows, marks, storable
 from tasks.settings import Settings
@@ -187,9 +188,6 @@ WHERE pages.source = '{source}' AND pages.profile IS NOT NULL
     )
 ORDER BY pages.page_id DESC LIMIT {limit}
 """
-
-AFTER_ALL = "~"
-"""Sorts after every page's id."""
 
 
 def read_profiles(
