@@ -15,7 +15,11 @@ from flows.commands.noticing import acknowledge
 from flows.supervisor import Supervisor
 from tasks.prefect_server import find_free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("demo"),
+]
 
 URGENT = "lantern-daily"
 
@@ -31,6 +35,14 @@ sources = ["{URGENT}"]
 PAUSED_AFTER_S = 8.0
 
 
+# In one go each: the page renews itself under whoever reads it.
+READ_CARDS = """
+return ["urgent", "late"].map(name => document.getElementById(name)).map(
+  card => [card.id, card.classList.contains("lit"), card.innerText])
+"""
+READ_COMMANDS = "return [...document.querySelectorAll('#urgent code')].map(e => e.textContent)"
+
+
 @pytest.fixture
 def home(reachable_folder: Path) -> Path:
     return reachable_folder / "demo-page"
@@ -43,7 +55,7 @@ class Watching:
     Attributes
     ----------
     seen, cleared
-        Cards that were lit, with what they said; and those that were lit no more.
+        Cards that were lit, with what they said first; and those that then were not.
     """
 
     browser: Any
@@ -59,8 +71,8 @@ class Watching:
         is_time = time.monotonic() - self._began > PAUSED_AFTER_S
         self._set_paused(supervisor, is_time and "late" not in self.seen)
         self._look()
-        for code in self.browser.find_elements("css selector", "#urgent code"):
-            acknowledge(supervisor.settings, code.text.rpartition(" ")[2])
+        for command in self.browser.execute_script(READ_COMMANDS):
+            acknowledge(supervisor.settings, command.rpartition(" ")[2])
 
     def _begin(self, supervisor: Supervisor) -> None:
         self._began = time.monotonic()
@@ -81,11 +93,9 @@ class Watching:
         self._is_paused = is_paused
 
     def _look(self) -> None:
-        for name in ("urgent", "late"):
-            card = self.browser.find_element("id", name)
-            if "lit" in str(card.get_attribute("class")).split():
-                self.seen.setdefault(name, card.text)
-                self.cleared.discard(name)
+        for name, is_lit, text in self.browser.execute_script(READ_CARDS):
+            if is_lit:
+                self.seen.setdefault(name, text)
             elif name in self.seen:
                 self.cleared.add(name)
         self.complaints += [entry["message"] for entry in self.browser.get_log("browser")]
@@ -95,7 +105,6 @@ def test_what_goes_wrong_in_a_demo_is_shown_and_cleared(browser: Any, home: Path
     watching = Watching(browser)
     outcome = run_demo(home, minutes=2.5, quiet=True, port=find_free_port(), meddle=watching)
     assert outcome.problems == []
-    assert URGENT in watching.seen["urgent"]
     assert "newsbeat ack" in watching.seen["urgent"]
     assert "its poll is overdue by" in watching.seen["late"]
     assert watching.cleared == {"urgent", "late"}
