@@ -6,7 +6,6 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
-from uuid import UUID
 
 from models.errors import ServerError
 from models.harmless import escape_markdown
@@ -17,43 +16,6 @@ from tasks.orchestrator import TAG, Orchestrator, artifact_path
 logger = logging.getLogger("newsbeat.deploy")
 
 ENTRYPOINT = "flows.collect.collect_source"
-
-REFIT_ENTRYPOINT, REFIT_DEPLOYMENT = "flows.refit.refit_all", "refit/nightly"
-
-REPORT_ENTRYPOINT, REPORT_DEPLOYMENT = "flows.report.report_day", "report/nightly"
-REFERENCES_ENTRYPOINT = "flows.refit_references.refit_references"
-REFERENCES_DEPLOYMENT = "refit-references/nightly"
-MEND_ENTRYPOINT, MEND_DEPLOYMENT = "flows.mend.mend_source", "mend/now"
-
-MEND_SCHEMA: dict[str, Any] = {
-    "title": "Parameters",
-    "type": "object",
-    "required": ["source"],
-    "properties": {
-        "source": {"title": "source", "type": "string", "position": 0},
-        "action": {
-            "title": "action",
-            "enum": ["check", "accept", "reextract"],
-            "type": "string",
-            "default": "check",
-            "position": 1,
-        },
-        "since": {
-            "title": "since",
-            "description": "For reextract: a moment (ISO, UTC); empty for the first suspect page.",
-            "anyOf": [{"type": "string"}, {"type": "null"}],
-            "default": None,
-            "position": 2,
-        },
-        "adopt": {
-            "title": "adopt",
-            "description": "For reextract: take the best other way to the text.",
-            "type": "boolean",
-            "default": False,
-            "position": 3,
-        },
-    },
-}
 
 PARAMETER_SCHEMA: dict[str, Any] = {
     "title": "Parameters",
@@ -123,94 +85,6 @@ async def deploy_sources(
             await orchestrator.set_paused(source.source, False)
         on_done(source, is_new)
     return changed
-
-
-async def deploy_refit(orchestrator: Orchestrator, at: str) -> UUID:
-    """Create or update the deployment of the nightly refit; return its id.
-
-    Parameters
-    ----------
-    at
-        When it runs, ``HH:MM`` in UTC; empty for never by itself.
-    """
-    when = f"every night at {at} UTC" if at else "when somebody starts it"
-    description = (
-        f"Fits every source's forecast anew to its last half year, {when}. *Run › Quick run*"
-        " does it now. Its last report: artifact `refit`."
-    )
-    shown = "\n".join([REFIT_ENTRYPOINT, description, at])
-    return await orchestrator.deploy_nightly(
-        "refit",
-        "nightly",
-        entrypoint=REFIT_ENTRYPOINT,
-        at=at,
-        description=description,
-        version=hashlib.sha256(shown.encode()).hexdigest()[:12],
-    )
-
-
-async def deploy_report(orchestrator: Orchestrator, at: str) -> UUID:
-    """Create or update the deployment of the nightly report; return its id.
-
-    Parameters
-    ----------
-    at
-        When it runs, ``HH:MM`` in UTC; empty for never by itself.
-    """
-    when = f"every night at {at} UTC" if at else "when somebody starts it"
-    description = (
-        f"Writes the report of the day before, {when}: what mattered, who was first, what was"
-        " not covered. *Run › Quick run* does it now. All reports: artifact `report`."
-    )
-    shown = "\n".join([REPORT_ENTRYPOINT, description, at])
-    return await orchestrator.deploy_nightly(
-        "report",
-        "nightly",
-        entrypoint=REPORT_ENTRYPOINT,
-        at=at,
-        description=description,
-        version=hashlib.sha256(shown.encode()).hexdigest()[:12],
-    )
-
-
-async def deploy_drift(orchestrator: Orchestrator, at: str) -> list[UUID]:
-    """Create or update what looks after references: nightly, and by hand; return their ids.
-
-    Parameters
-    ----------
-    at
-        When references are built anew, ``HH:MM`` in UTC; empty for never by itself.
-    """
-    when = f"every night at {at} UTC" if at else "when somebody starts it"
-    nightly = (
-        f"Builds what correct pages of each source look like anew, {when}, from pages that were"
-        " found clean. Its last report: artifact `refit-references`."
-    )
-    by_hand = (
-        "For a source that changed: *check* its last pages now, *accept* it as it is, or"
-        " *reextract* its articles from their stored pages."
-    )
-    shown = f"{REFERENCES_ENTRYPOINT}{nightly}{at}"
-    by_hand_shown = f"{MEND_ENTRYPOINT}{by_hand}{MEND_SCHEMA}"
-    return [
-        await orchestrator.deploy_nightly(
-            "refit-references",
-            "nightly",
-            entrypoint=REFERENCES_ENTRYPOINT,
-            at=at,
-            description=nightly,
-            version=hashlib.sha256(shown.encode()).hexdigest()[:12],
-        ),
-        await orchestrator.deploy_nightly(
-            "mend",
-            "now",
-            entrypoint=MEND_ENTRYPOINT,
-            at="",
-            description=by_hand,
-            version=hashlib.sha256(by_hand_shown.encode()).hexdigest()[:12],
-            parameter_schema=MEND_SCHEMA,
-        ),
-    ]
 
 
 async def pause_missing(orchestrator: Orchestrator, sources: Iterable[Source]) -> list[str]:

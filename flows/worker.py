@@ -26,13 +26,8 @@ from prefect.flows import Flow
 from flows.alerting import Alerter
 from flows.collect import collect_source
 from flows.collector import Collector, set_current, worker_name
-from flows.deploy import (
-    deploy_drift,
-    deploy_refit,
-    deploy_report,
-    deploy_sources,
-    pause_missing,
-)
+from flows.deploy import deploy_sources, pause_missing
+from flows.duties import deploy_duties
 from flows.engine import run_short, run_stock
 from flows.intensity import warm_up
 from flows.publish import Publisher
@@ -109,7 +104,7 @@ class Worker:
         """
         await self.orchestrator.ensure_work_pool()
         await self._deploy(on_deployed)
-        for deployment_id in await self._deploy_nightly():
+        for deployment_id in await deploy_duties(self.orchestrator, self.settings):
             await self.orchestrator.end_running(deployment_id, "the worker that ran it is gone")
         # Last: a new source's first poll is set from now on, not from before its deployment.
         await asyncio.to_thread(warm_up)
@@ -125,14 +120,6 @@ class Worker:
         await deploy_sources(self.orchestrator, sources, on_deployed)
         if not self.collector.catalogue.problems:
             await pause_missing(self.orchestrator, sources)
-
-    async def _deploy_nightly(self) -> list[UUID]:
-        """Deploy what runs once a night; return the ids."""
-        return [
-            await deploy_refit(self.orchestrator, self.settings.refit.at),
-            await deploy_report(self.orchestrator, self.settings.report.at),
-            *await deploy_drift(self.orchestrator, self.settings.drift.refit_at),
-        ]
 
     async def run(self) -> None:
         """Work until cancelled; then let the polls under way end.
@@ -200,7 +187,7 @@ class Worker:
             logger.warning("the work pool was deleted; it is made again")
             await self.orchestrator.ensure_work_pool()
             await self._deploy()
-            await self._deploy_nightly()
+            await deploy_duties(self.orchestrator, self.settings)
         self._is_pool_paused = bool(is_pool_paused)
         before = self.scheduler.paused
         await self.scheduler.read_paused()

@@ -68,11 +68,11 @@ def mend(
 
 async def mend_there(settings: Settings, parameters: dict[str, Any]) -> MendReport:
     """Have the worker do it, in a flow run of its own, and wait for that."""
-    from flows.deploy import MEND_DEPLOYMENT
+    from flows.duties import MEND
     from tasks.orchestrator import Orchestrator
 
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
-        run_id = await orchestrator.start_run(MEND_DEPLOYMENT, parameters)
+        run_id = await orchestrator.start_run(MEND.deployment, parameters)
         while (outcome := await orchestrator.read_outcome(run_id)) is None:  # noqa: ASYNC110 - polled
             await asyncio.sleep(LOOK_S)
     state, words = outcome

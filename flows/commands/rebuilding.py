@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from flows.commands.running import stopping_afterwards
-from flows.deploy import MEND_DEPLOYMENT
+from flows.duties import MEND
 from tasks.changetally import ChangeTally, tally_change
 from tasks.prefect_server import read_outcome, read_runs, start_run
 from tasks.replay.history import RecordedSource, RecordedWeb
@@ -117,7 +117,7 @@ def _tally(settings: Settings, source: RecordedSource, since: datetime) -> Chang
 
 def _run_mending(api_url: str, source: str) -> str:
     parameters = {"source": source, "action": "reextract", "adopt": True}
-    run_id = start_run(api_url, MEND_DEPLOYMENT, parameters)
+    run_id = start_run(api_url, MEND.deployment, parameters)
     give_up = time.monotonic() + MEND_TIMEOUT_S
     while (outcome := read_outcome(api_url, run_id)) is None:
         if time.monotonic() > give_up:

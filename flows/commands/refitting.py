@@ -85,11 +85,11 @@ def refit_there(settings: Settings, quiet: bool = False) -> dict[str, Any]:
 
 
 async def _refit_there(settings: Settings, bar: _Bar) -> tuple[str, str, UUID]:
-    from flows.deploy import REFIT_DEPLOYMENT
+    from flows.duties import REFIT
     from tasks.orchestrator import Orchestrator
 
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
-        run_id = await orchestrator.start_run(REFIT_DEPLOYMENT)
+        run_id = await orchestrator.start_run(REFIT.deployment)
         while (outcome := await orchestrator.read_outcome(run_id)) is None:
             share = await orchestrator.read_progress(run_id)
             await bar.show(round(100 * (share or 0.0)), 100)

@@ -8,13 +8,8 @@ import os
 import signal
 import sys
 
-from flows.deploy import (
-    deploy_drift,
-    deploy_refit,
-    deploy_report,
-    deploy_sources,
-    pause_missing,
-)
+from flows.deploy import deploy_sources, pause_missing
+from flows.duties import deploy_duties
 from flows.supervisor import WORKER_DEPLOYED, WORKER_READY
 from flows.worker import Worker, run_worker
 from models.records import Source
@@ -113,9 +108,7 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
     async with Orchestrator(settings.prefect.work_pool) as orchestrator:
         await orchestrator.ensure_work_pool()
         changed = await deploy_sources(orchestrator, catalogue.sources, report)
-        await deploy_refit(orchestrator, settings.refit.at)
-        await deploy_report(orchestrator, settings.report.at)
-        await deploy_drift(orchestrator, settings.drift.refit_at)
+        await deploy_duties(orchestrator, settings)
         gone = []
         if not catalogue.problems:
             gone = await pause_missing(orchestrator, catalogue.sources)

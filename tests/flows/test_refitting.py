@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from flows.cli import main
 from flows.commands.refitting import is_worker_running, refit_there
-from flows.deploy import REFIT_DEPLOYMENT, deploy_refit
+from flows.duties import REFIT, deploy_duty
 from flows.refitting import Refit
 from flows.worker import Worker
 from models.records import Decision, Entry, NewEntry, Poll, PollResult, Schedule, Source
@@ -204,7 +204,7 @@ async def until_ended(orchestrator, run_id, seconds=90):
 async def test_the_worker_refits_beside_its_polls_and_shows_what_came_of_it(open_worker):
     async with open_worker() as (worker, name):
         orchestrator = worker.orchestrator
-        run_id = await orchestrator.start_run(REFIT_DEPLOYMENT)
+        run_id = await orchestrator.start_run(REFIT.deployment)
         state, words = await until_ended(orchestrator, run_id)
         assert (state, words.split(" in ")[0]) == ("completed", "1 source refitted")
         habits = worker.collector.intensities.habits(name)
@@ -222,14 +222,14 @@ async def test_the_worker_refits_beside_its_polls_and_shows_what_came_of_it(open
 async def test_the_refit_is_deployed_for_every_night_and_twice_is_as_once(prefect_server):
     async with Orchestrator(POOL) as orchestrator:
         await orchestrator.ensure_work_pool()
-        first = await deploy_refit(orchestrator, "03:10")
+        first = await deploy_duty(orchestrator, REFIT, "03:10")
         found = await orchestrator.client.read_deployment(first)
         assert [item.schedule.cron for item in found.schedules] == ["10 3 * * *"]
         await orchestrator.client.pause_deployment(first)
-        assert await deploy_refit(orchestrator, "03:10") == first
+        assert await deploy_duty(orchestrator, REFIT, "03:10") == first
         assert (await orchestrator.client.read_deployment(first)).paused
         await orchestrator.client.resume_deployment(first)
-        assert await deploy_refit(orchestrator, "") == first
+        assert await deploy_duty(orchestrator, REFIT, "") == first
         assert (await orchestrator.client.read_deployment(first)).schedules == []
         # It is no source's: nobody takes it for one that left the catalogue.
         assert first not in {
@@ -243,8 +243,8 @@ async def test_a_run_that_a_dead_worker_left_is_ended(prefect_server):
 
     async with Orchestrator(POOL) as orchestrator:
         await orchestrator.ensure_work_pool()
-        deployment_id = await deploy_refit(orchestrator, "03:10")
-        run_id = await orchestrator.start_run(REFIT_DEPLOYMENT)
+        deployment_id = await deploy_duty(orchestrator, REFIT, "03:10")
+        run_id = await orchestrator.start_run(REFIT.deployment)
         await orchestrator.client.set_flow_run_state(run_id, Running(), force=True)
         assert await orchestrator.read_outcome(run_id) is None
         await orchestrator.end_running(deployment_id, "the worker that ran it is gone")

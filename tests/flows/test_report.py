@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from flows.cli import main
 from flows.daily import make_sheets, render_report, write_day_report
-from flows.deploy import REPORT_DEPLOYMENT, deploy_report
+from flows.duties import REPORT, deploy_duty
 from flows.page import StatusPages
 from flows.worker import Worker
 from models.errors import ConfigError, NewsbeatError
@@ -197,7 +197,7 @@ async def test_the_worker_writes_it_beside_its_polls_and_shows_it_in_prefect(
         await worker.prepare()
         task = asyncio.create_task(worker.run())
         try:
-            run_id = await orchestrator.start_run(REPORT_DEPLOYMENT)
+            run_id = await orchestrator.start_run(REPORT.deployment)
             async with asyncio.timeout(90):
                 while (outcome := await orchestrator.read_outcome(run_id)) is None:
                     await asyncio.sleep(0.2)
@@ -218,6 +218,6 @@ async def test_the_worker_writes_it_beside_its_polls_and_shows_it_in_prefect(
 async def test_it_is_deployed_for_every_night(prefect_server):
     async with Orchestrator(POOL) as orchestrator:
         await orchestrator.ensure_work_pool()
-        deployment_id = await deploy_report(orchestrator, "00:20")
+        deployment_id = await deploy_duty(orchestrator, REPORT, "00:20")
         found = await orchestrator.client.read_deployment(deployment_id)
         assert [item.schedule.cron for item in found.schedules] == ["20 0 * * *"]
