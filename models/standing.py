@@ -35,7 +35,7 @@ def fetched_at_of(page_id: str) -> datetime:
 
     Examples
     --------
-    >>> fetched_at_of("01955f6b4880-ab12cd34-000001").isoformat()
+    >>> fetched_at_of("01955fcfaa80-ab12cd34-000001").isoformat()
     '2025-03-04T06:20:00+00:00'
     """
     return datetime.fromtimestamp(int(page_id.partition("-")[0], 16) / 1000, UTC)
