@@ -25,7 +25,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import fcntl
-import itertools
 import math
 import os
 import re
@@ -52,15 +51,14 @@ from models.identity import url_key
 from models.polling.choice import POLICIES
 from models.records import ExtractRules, HttpRules, ListRules, PollRules, Source
 from tasks.settings import Settings, convert_value
+from tasks.tomlfiles import Stamp, read_stamp, split_tables, syntax_problem
 
 ADDED_FILE = "added.toml"
 
 LONGEST_SPAN_S = 366 * 86_400.0
 
-_SOURCE_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*source[ \t]*\]\]", re.MULTILINE)
 _TABLE_LINE = re.compile(r"\s*\[+\s*(?:source\s*\.\s*)?([\w.-]+)\s*\]+")
 _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
-_TOML_LINE = re.compile(r"at line (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +121,12 @@ def read_catalogue(folder: Settings | Path | None = None) -> Catalogue:
     )
 
 
-def catalogue_stamp(settings: Settings) -> tuple[tuple[str, int, int], ...]:
+def catalogue_stamp(settings: Settings) -> Stamp:
     """Return what changes whenever somebody writes in the user's own catalogue.
 
     Costs a look at the folder, not a reading. Empty where the folder is missing.
     """
-    folder = settings.sources_folder
-    try:
-        files = [file for file in _catalogue_files(folder) if isinstance(file, Path)]
-        looks = [(file.name, file.stat()) for file in files]
-    except OSError:
-        return ()
-    return tuple((name, look.st_mtime_ns, look.st_size) for name, look in looks)
+    return read_stamp(lambda: _catalogue_files(settings.sources_folder))
 
 
 def write_source(folder: Path, source: Source) -> Path:
@@ -195,11 +187,11 @@ def _read_text(file: str, text: str) -> tuple[list[Source], list[ConfigError]]:
     """Return the sources of one file, each ``file`` with its line, and what is wrong."""
     sources: list[Source] = []
     problems: list[ConfigError] = []
-    for line, chunk in _chunks(text.replace("\r\n", "\n")):
+    for line, chunk in split_tables(text.replace("\r\n", "\n"), "source"):
         try:
             parsed = tomllib.loads(chunk)
         except tomllib.TOMLDecodeError as error:
-            problems.append(_syntax_problem(file, line, error))
+            problems.append(syntax_problem(file, line, error))
             continue
         for table, strays in _tables(parsed):
             reader = _EntryReader(file, line, chunk.split("\n"))
@@ -210,13 +202,6 @@ def _read_text(file: str, text: str) -> tuple[list[Source], list[ConfigError]]:
     return sources, problems
 
 
-def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield ``(first line, text)`` of what stands before the first ``[[source]]``, and of each."""
-    starts = [0, *(match.start() for match in _SOURCE_HEADER.finditer(text)), len(text)]
-    for start, end in itertools.pairwise(starts):
-        yield text.count("\n", 0, start) + 1, text[start:end]
-
-
 def _tables(parsed: dict[str, Any]) -> list[tuple[dict[str, Any], list[str]]]:
     """Return the entries of one parsed chunk, each with the keys that stand outside of it."""
     many = parsed.get("source")
@@ -224,14 +209,6 @@ def _tables(parsed: dict[str, Any]) -> list[tuple[dict[str, Any], list[str]]]:
         return [(parsed, [])] if parsed else []
     strays = [key for key in parsed if key != "source"]
     return [(table, strays) for table in many]
-
-
-def _syntax_problem(file: str, line: int, error: tomllib.TOMLDecodeError) -> ConfigError:
-    text = str(error)
-    match = _TOML_LINE.search(text)
-    at = line + int(match[1]) - 1 if match else line
-    reason = text.partition(" (at ")[0]
-    return ConfigError(f"{file}:{at}", "", None, f"not readable as TOML: {reason}")
 
 
 _HINTS: dict[Any, dict[str, Any]] = {

@@ -18,10 +18,9 @@ work. That holds for broken TOML too: a slip in one rule must not silence the re
 
 from __future__ import annotations
 
-import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -32,12 +31,11 @@ from models.errors import ConfigError
 from models.triage.matcher import Matcher
 from models.triage.rules import KEYS, Rule, read_rule
 from tasks.settings import Settings
+from tasks.tomlfiles import Stamp, read_stamp, split_tables, syntax_problem
 
 KEYWORDS = "keywords"
 
-_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*rule[ \t]*\]\]", re.MULTILINE)
 _KEY_LINE = re.compile(r"\s*([\w-]+)\s*=")
-_TOML_LINE = re.compile(r"at line (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +97,9 @@ def read_rulebook(settings: Settings | None = None, place: Path | None = None) -
     return Rulebook(tuple(unique), (*problems, *repeated), str(found), is_packaged)
 
 
-def rulebook_stamp(settings: Settings) -> tuple[tuple[str, int, int], ...]:
+def rulebook_stamp(settings: Settings) -> Stamp:
     """Return what changes whenever somebody writes in the user's own rules; empty without any."""
-    try:
-        files = [file for file in _files(settings.keywords_folder) if isinstance(file, Path)]
-        looks = [(file.name, file.stat()) for file in files]
-    except OSError:
-        return ()
-    return tuple((name, look.st_mtime_ns, look.st_size) for name, look in looks)
+    return read_stamp(lambda: _files(settings.keywords_folder))
 
 
 def _files(place: Traversable) -> list[Traversable]:
@@ -139,11 +132,13 @@ def read_text(file: str, text: str) -> tuple[list[Rule], list[ConfigError]]:
     rules: list[Rule] = []
     problems: list[ConfigError] = []
     defaults: Mapping[str, Any] = {}
-    for line, chunk in _chunks(text):
+    for line, chunk in split_tables(text, "rule"):
+        if not chunk.strip():
+            continue
         try:
             parsed = tomllib.loads(chunk)
         except tomllib.TOMLDecodeError as error:
-            problems.append(_syntax_problem(file, line, chunk, error))
+            problems.append(syntax_problem(file, line, error, _whose(chunk)))
             continue
         given, tables, strays = parsed.pop("defaults", None), parsed.pop("rule", []), list(parsed)
         if given is not None:
@@ -162,14 +157,6 @@ def read_text(file: str, text: str) -> tuple[list[Rule], list[ConfigError]]:
             except ConfigError as error:
                 problems.append(error)
     return rules, problems
-
-
-def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts of a file, each with its first line: what is before the rules, each rule."""
-    starts = [0, *(match.start() for match in _HEADER.finditer(text)), len(text)]
-    for start, end in itertools.pairwise(starts):
-        if text[start:end].strip():
-            yield text.count("\n", 0, start) + 1, text[start:end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +187,10 @@ def _read_defaults(file: str, line: int, given: Any) -> tuple[Mapping[str, Any],
     return {key: value for key, value in given.items() if key in allowed}, problems
 
 
-def _syntax_problem(
-    file: str, line: int, chunk: str, error: tomllib.TOMLDecodeError
-) -> ConfigError:
-    text = str(error)
-    found = _TOML_LINE.search(text)
-    at = line + int(found[1]) - 1 if found else line
+def _whose(chunk: str) -> str:
+    """Return the name of a rule that cannot be read, as a message begins with it."""
     named = re.search(r'^\s*rule\s*=\s*"?([^"\n]+)', chunk, re.MULTILINE)
-    rule = f"rule {named[1]}: " if named else ""
-    return ConfigError(
-        f"{file}:{at}", "", None, f"{rule}not readable as TOML: {text.partition(' (at ')[0]}"
-    )
+    return f"rule {named[1]}: " if named else ""
 
 
 def _split_repeated(rules: list[Rule]) -> tuple[list[Rule], list[ConfigError]]:
