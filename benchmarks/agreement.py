@@ -33,6 +33,7 @@ from rig import markdown_table, say  # noqa: E402
 from flows.intensity import Intensities  # noqa: E402
 from models.records import Entry, PollRules, Source  # noqa: E402
 from models.simulator import Rule, replay_source  # noqa: E402
+from tasks.duck.database import literal  # noqa: E402
 from tasks.replay.history import RecordedSource  # noqa: E402
 from tasks.replay.recording import read_recording  # noqa: E402
 
@@ -42,11 +43,11 @@ TOLERANCE = 0.10
 
 POLLS = """
     SELECT epoch(due_at), epoch(finished_at), entries_listed FROM polls
-    WHERE source = ? AND outcome IN ('new', 'empty', 'not_modified') ORDER BY due_at
+    WHERE source = {source} AND outcome IN ('new', 'empty', 'not_modified') ORDER BY due_at
 """
 FOUND = """
     SELECT entries.url, epoch(entries.first_seen_at), epoch(polls.due_at)
-    FROM entries JOIN polls USING (poll_id) WHERE entries.source = ?
+    FROM entries JOIN polls USING (poll_id) WHERE entries.source = {source}
 """
 
 
@@ -185,7 +186,7 @@ def _row(name: str, live: Lived, told: Lived) -> list[str]:
 
 
 def _rows(scene: Scene, query: str, source: str) -> list[tuple[Any, ...]]:
-    return scene.query(query.replace("?", "'" + source.replace("'", "''") + "'"))
+    return scene.query(query.format(source=literal(source)))
 
 
 if __name__ == "__main__":

@@ -82,8 +82,8 @@ class Worker:
         self.publisher = Publisher(collector, orchestrator)
         self.alerter = Alerter(collector, orchestrator.emit_event)
         self.running: dict[UUID, asyncio.Task[None]] = {}
+        # Of the polls that began since the price was last brought in line.
         self.lateness_s: deque[float] = deque(maxlen=10_000)
-        self._n_begun = self._n_late = 0
         self.name = worker_name()
         self._places = asyncio.Semaphore(settings.worker.concurrency)
         self._flows: dict[UUID, Flow[..., Any]] = {}
@@ -277,20 +277,16 @@ class Worker:
             await self._rest()
             run, late_s = await self.queue.next_due()
             await self._rest()
-            self._note_lateness(late_s)
+            self.lateness_s.append(late_s)
             task = asyncio.create_task(self._execute(run), name=run.name)
             self.running[run.id] = task
             task.add_done_callback(partial(self._done, run.id))
 
-    def _note_lateness(self, late_s: float) -> None:
-        self.lateness_s.append(late_s)
-        self._n_begun += 1
-        self._n_late += late_s > LATE_S
-
     async def _update_price(self) -> None:
         """Bring the price in line; polls that began late say that too many are due."""
-        late_share = self._n_late / max(self._n_begun, 1)
-        self._n_begun = self._n_late = 0
+        n_late = sum(late_s > LATE_S for late_s in self.lateness_s)
+        late_share = n_late / max(len(self.lateness_s), 1)
+        self.lateness_s.clear()
         report = await self.collector.update_price(late_share)
         if late_share > MOST_LATE_SHARE:
             logger.warning(

@@ -60,10 +60,9 @@ class ExpectColumnToFollowReference(ExpectColumnKLDivergenceToBeLessThan):  # ty
     ) -> dict[str, Any]:
         if not metrics[NONNULL]:
             return {"success": False, "result": {"observed_value": None}}
-        found: dict[str, Any] = super()._validate(metrics, runtime_configuration, execution_engine)
-        value = found["result"]["observed_value"]
-        found["result"]["observed_value"] = None if value is None else float(value)
-        return found
+        return _with_plain_value(
+            super()._validate(metrics, runtime_configuration, execution_engine)
+        )
 
     @classmethod
     def _get_kl_divergence_chart(
@@ -88,10 +87,16 @@ class ExpectColumnToStayBelow(ExpectColumnMaxToBeBetween):  # type: ignore[misc]
         runtime_configuration: dict[str, Any] | None = None,
         execution_engine: Any = None,
     ) -> dict[str, Any]:
-        found: dict[str, Any] = super()._validate(metrics, runtime_configuration, execution_engine)
-        value = found["result"]["observed_value"]
-        found["result"]["observed_value"] = None if value is None else float(value)
-        return found
+        return _with_plain_value(
+            super()._validate(metrics, runtime_configuration, execution_engine)
+        )
+
+
+def _with_plain_value(found: dict[str, Any]) -> dict[str, Any]:
+    """Make what was observed a number of Python's own, None where there is none."""
+    value = found["result"]["observed_value"]
+    found["result"]["observed_value"] = None if value is None else float(value)
+    return found
 
 
 class ExpectColumnToLookLikeReference(ColumnAggregateExpectation):  # type: ignore[misc]

@@ -6,7 +6,6 @@ digest, 4 with the daily one; 5 is only kept. Everything here only decides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -259,8 +258,3 @@ def next_try(attempts: int, now: datetime, pace: Pace) -> datetime:
     """
     wait_s = min(pace.retry_s * 2.0 ** min(attempts - 1, 20), pace.longest_retry_s)
     return now + timedelta(seconds=wait_s)
-
-
-def is_quiet_spelling(text: str) -> bool:
-    """Return whether `text` spells quiet hours, or none."""
-    return re.fullmatch(QUIET, text) is not None
