@@ -329,23 +329,31 @@ class Worker:
             self.queue.forget(run.id)
 
     async def _execute_unless_stopped(self, run: FlowRun) -> None:
-        source = str(run.parameters.get("source", ""))
+        flow = await self._flow_of(run)
+        # Other flows are given a source too: what is true of its polls is not of mending it.
+        source = str(run.parameters.get("source", "")) if flow is collect_source else None
         if source in self.scheduler.paused:
             await self.orchestrator.end_run(run.id, "cancelled", "the source is paused")
         elif not await self.orchestrator.is_waiting(run.id):
             # Prefect would start it: from Cancelled to Running is how it retries.
             logger.info("%s: not run: it was cancelled while it waited", run.name)
+        elif source is not None and self._is_answered(run, source):
+            # Many clicks are one wish, and the publisher is asked once.
+            reason = "polled since this was asked for"
+            await self.orchestrator.end_run(run.id, "cancelled", reason)
         else:
-            flow = await self._flow_of(run)
-            # Looked at and noted with no wait between: runs of one source come side by side.
-            if cycle_of(run.parameters) is None and due_wall(run) < self._began.get(source, 0.0):
-                # Many clicks are one wish, and the publisher is asked once.
-                reason = "polled since this was asked for"
-                await self.orchestrator.end_run(run.id, "cancelled", reason)
-                return
-            self._began[source] = time.time()
             state = await self._engine(flow, run)
             logger.info("%s: %s: %s", run.name, state.name, state.message)
+
+    def _is_answered(self, run: FlowRun, source: str) -> bool:
+        """Return whether a run by hand came to nothing as its source was polled since.
+
+        Looks and notes with no wait between: runs of one source come side by side.
+        """
+        if cycle_of(run.parameters) is None and due_wall(run) < self._began.get(source, 0.0):
+            return True
+        self._began[source] = time.time()
+        return False
 
     async def _flow_of(self, run: FlowRun) -> Flow[..., Any]:
         """Return the flow a run is of; most are ``collect``.

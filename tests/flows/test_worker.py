@@ -15,10 +15,11 @@ from uuid import UUID
 import httpx
 import pytest
 from prefect.client.schemas.objects import FlowRun
-from prefect.states import Running
+from prefect.states import Running, Scheduled
 
 from flows.collector import Collector, current
 from flows.deploy import deploy_sources, pause_missing
+from flows.duties import MEND
 from flows.runqueue import RunQueue
 from flows.schedule import Scheduler
 from flows.worker import Worker, run_worker
@@ -554,6 +555,31 @@ async def test_many_runs_by_hand_are_one_wish(open_desk: Any) -> None:
             run.state.message for run in await desk.runs("CANCELLED") if run.state is not None
         }
         assert "polled since this was asked for" in reasons
+
+
+async def test_what_is_asked_of_a_source_is_done_though_it_was_polled_since_or_is_paused(
+    open_desk: Any,
+) -> None:
+    async with open_desk() as desk:
+        client = desk.orchestrator.client
+        mending = await client.read_deployment_by_name(MEND.deployment)
+        asked = await client.create_flow_run_from_deployment(
+            mending.id,
+            parameters={"source": desk.source, "action": "accept"},
+            state=Scheduled(scheduled_time=datetime.now(UTC) + timedelta(seconds=1)),
+        )
+        await desk.orchestrator.set_paused(desk.source, True)
+        # As though a poll had begun later than the run was due.
+        desk.worker._began[desk.source] = time.time() + 60.0
+
+        async def is_over() -> bool:
+            return type_of(await client.read_flow_run(asked.id)) in ("COMPLETED", "FAILED")
+
+        async with desk.working():
+            await desk.until(is_over)
+        state = (await client.read_flow_run(asked.id)).state
+        assert state is not None
+        assert desk.source in (state.message or "")
 
 
 async def test_a_paused_work_pool_holds_every_poll(open_desk: Any) -> None:
