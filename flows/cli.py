@@ -352,6 +352,7 @@ def inspect(
     \b
     Example:  newsbeat inspect saved-feed.xml
               newsbeat inspect https://example.com/news --kind list
+              newsbeat inspect https://t.me/telegram --kind telegram
               newsbeat inspect robots.txt --kind robots --agent newsbeat --url https://example.com/a
     """
     from flows.commands.looking import look_at, render_findings

@@ -15,6 +15,7 @@ from tasks.feeds import parse_feed
 from tasks.lists import parse_list
 from tasks.robots import parse_robots
 from tasks.sitemaps import parse_sitemap
+from tasks.telegram import parse_telegram
 
 KINDS = ("feed", "sitemap", "list", "article", "robots", "telegram")
 
@@ -70,7 +71,8 @@ def inspect_bytes(
     -------
     dict
         ``feed``: format, encoding, title, warnings, entries. ``sitemap``: the same and the
-        child sitemaps. ``list``: the same, entries under ``links``. ``article``: title,
+        child sitemaps. ``telegram``: the same and the address of the page before.
+        ``list``: the same, entries under ``links``. ``article``: title,
         text, dates, authors, language, canonical_url, class, features, warnings.
         ``robots``: allowed, rule, crawl_delay.
 
@@ -148,7 +150,9 @@ def _inspect_robots(page: _Page) -> dict[str, Any]:
 
 
 def _inspect_telegram(page: _Page) -> dict[str, Any]:
-    raise ParseError(page.url, "Telegram previews cannot be read yet")
+    listing = parse_telegram(page.body, url=page.url, content_type=page.content_type, now=page.now)
+    entries = _entries(listing, page.source.source)
+    return {**_listing(listing), "entries": entries, "older": listing.older}
 
 
 _READERS: dict[str, Callable[[_Page], dict[str, Any]]] = {
@@ -192,6 +196,8 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "updated_at": _stamp(entry.updated_at),
         "summary": entry.summary,
         "authors": list(entry.authors),
+        "media": list(entry.media),
+        "note": entry.note,
     }
 
 

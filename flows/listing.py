@@ -5,18 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from models.errors import ParseError
+from models.errors import ParseError, UnlistedError
+from models.kinds import kind_of, tells_whole
+from models.posts import as_posts
 from models.records import Fetched, Kind, Listing, ListRules, Source
 from tasks.feeds import parse_feed
 from tasks.lists import parse_list
 from tasks.sitemaps import parse_sitemap
+from tasks.telegram import parse_telegram
 
-ListingKind = Literal["feed", "sitemap", "list"]
+ListingKind = Literal["feed", "sitemap", "list", "telegram"]
 
 TRIED: dict[Kind, tuple[ListingKind, ...]] = {
     "auto": ("feed", "sitemap", "list"),
     "sitemap": ("sitemap",),
     "list": ("list",),
+    "telegram": ("telegram",),
 }
 """What a page of each kind is read as, first what tells itself apart best. The rest are feeds."""
 
@@ -36,21 +40,28 @@ def parse_as(
         return parse_feed(body, url=url, content_type=type_, timezone=timezone, now=now)
     if kind == "sitemap":
         return parse_sitemap(body, url=url, content_type=type_, timezone=timezone, now=now)
+    if kind == "telegram":
+        return parse_telegram(body, url=url, content_type=type_, timezone=timezone, now=now)
     return parse_list(body, url=url, content_type=type_, rules=rules, timezone=timezone, now=now)
 
 
 def parse_listing(page: Fetched, source: Source, now: datetime) -> Listing:
     """Return what `page`, fetched from `source`, lists.
 
+    Posts come with their whole text as summary.
+
     Raises
     ------
     ParseError
         If it is none of what the source's kind allows; the reasons are joined.
     """
-    reasons = []
-    for kind in TRIED.get(source.kind, ("feed",)):
+    kind, reasons = kind_of(source), []
+    for reading in TRIED.get(kind, ("feed",)):
         try:
-            return parse_as(kind, page, rules=source.list, timezone=source.timezone, now=now)
+            listing = parse_as(reading, page, rules=source.list, timezone=source.timezone, now=now)
+            return as_posts(listing, kind) if tells_whole(source) else listing
+        except UnlistedError:
+            raise
         except ParseError as error:
             reasons.append(error.reason)
     raise ParseError(page.final_url, "; ".join(dict.fromkeys(reasons)))

@@ -28,11 +28,13 @@ from models.errors import (
     PermanentFetchError,
     RefusedFetchError,
     TransientFetchError,
+    UnlistedError,
     UnstorableError,
     WarehouseError,
 )
 from models.harmless import one_line
 from models.identity import article_id, identify
+from models.kinds import as_polled, tells_whole
 from models.polling.choice import choose_next_poll
 from models.polling.forecasting import Basis
 from models.polling.moment import Moment
@@ -67,6 +69,9 @@ LARGE_BYTES = 2**20
 REASON_CHARS = 500
 """A reason is read by people in one line; a server's own words may be longer."""
 
+OLDER_PAGES = 5
+"""Pages read back, where a listing leads to older ones and its first page is all news."""
+
 CHILD_SITEMAPS = 3
 """Sitemaps read from an index per poll: the newest ones hold what is new."""
 
@@ -89,6 +94,7 @@ class Findings:
     entries_listed: int = 0
     overlap: bool | None = None
     possible_loss: bool = False
+    is_unlisted: bool = False
     index_bytes: int = 0
     article_bytes: int = 0
     cpu_s: float = 0.0
@@ -153,6 +159,7 @@ async def poll_source(
     )
     if schedule is None:
         return None
+    source = as_polled(source)
     findings = Findings(source, schedule, started_at=now, validators=schedule.validators)
     try:
         await _look(collector, findings)
@@ -263,16 +270,14 @@ async def _beside_the_loop(findings: Findings, answer: Fetched, work: Callable[[
 async def _compare(collector: Collector, findings: Findings, listing: Listing) -> None:
     """Sort the listing into new, changed and known entries."""
     source = findings.source.source
-    limit = collector.settings.extract.max_entries
-    with findings.timing_cpu():
-        listed = identify(source, newest_first(listing.entries)[:limit])
-    findings.entries_listed = len(listed)
-    known = await collector.write(
-        collector.warehouse.read_known, source, [item.entry_id for item in listed]
-    )
+    listed, known = await _listed_and_known(collector, findings, listing)
     is_first = findings.schedule.last_success_at is None
     if listed and not known and not is_first:
         known = await _known_by_address(collector, source, listed)
+    if listed and not known and not is_first and listing.older:
+        listing = await _read_back(collector, findings, listing)
+        listed, known = await _listed_and_known(collector, findings, listing)
+    findings.entries_listed = len(listed)
     findings.entries = [item for item in listed if item.entry_id not in known]
     findings.relisted = [item for item in listed if _is_changed(item, known)]
     if listed and not is_first:
@@ -280,6 +285,44 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
         # Not one known entry in the list: the window may have moved past some unseen.
         findings.possible_loss = not known
     findings.outcome = "new" if findings.entries else "empty"
+
+
+async def _listed_and_known(
+    collector: Collector, findings: Findings, listing: Listing
+) -> tuple[list[NewEntry], dict[str, KnownEntry]]:
+    source = findings.source.source
+    limit = collector.settings.extract.max_entries
+    with findings.timing_cpu():
+        listed = identify(source, newest_first(listing.entries)[:limit])
+    ids = [item.entry_id for item in listed]
+    return listed, await collector.write(collector.warehouse.read_known, source, ids)
+
+
+async def _read_back(collector: Collector, findings: Findings, listing: Listing) -> Listing:
+    """Return a listing with the entries of older pages in it, back to one that is known.
+
+    More came out since the last poll than one page holds. A page that cannot be had ends
+    the search: what was found is kept, and the loss that is then possible is noted.
+    """
+    entries, older = list(listing.entries), listing.older
+    for _ in range(OLDER_PAGES):
+        if older is None:
+            break
+        try:
+            answer = await collector.fetcher.fetch(older, findings.source, accept="listing")
+            if isinstance(answer, NotModified):
+                break
+            findings.index_bytes += answer.wire_bytes
+            page = await _keep_and_parse(collector, findings, answer)
+        except (FetchError, ParseError) as error:
+            logger.info("%s: older entries: %s", findings.source.source, error)
+            break
+        entries += page.entries
+        _, known = await _listed_and_known(collector, findings, page)
+        if known or not page.entries:
+            break
+        older = page.older
+    return replace(listing, entries=tuple(entries))
 
 
 async def _known_by_address(
@@ -323,6 +366,9 @@ async def _read_articles(collector: Collector, findings: Findings, deadline: flo
     What does not fit into the poll, by number or by time (`deadline`, of the event loop's
     clock), is owed: stored as pending now, and fetched by the next polls.
     """
+    if tells_whole(findings.source):
+        await _take_posts(collector, findings)
+        return
     room = collector.settings.extract.articles_per_poll
     now = collector.clock.now()
     rows = await collector.write(
@@ -338,6 +384,38 @@ async def _read_articles(collector: Collector, findings: Findings, deadline: flo
             await _read_each(collector, findings, wanted[:room])
     except TimeoutError:
         findings.owe(wanted[:room], now, "no time was left for it")
+
+
+async def _take_posts(collector: Collector, findings: Findings) -> None:
+    """Store what the listing brings whole, and nothing else: no page is fetched."""
+    for new in (*findings.entries, *findings.relisted):
+        _take_post(collector, findings, _wanted(new), new.entry)
+    settled = set(findings.settled)
+    rows = await collector.write(
+        collector.warehouse.read_pending,
+        findings.source.source,
+        collector.clock.now(),
+        collector.settings.extract.articles_per_poll,
+    )
+    for item in rows:
+        if item.entry_id not in settled:
+            _take_post(collector, findings, item)
+
+
+def _take_post(
+    collector: Collector, findings: Findings, item: PendingArticle, entry: Entry | None = None
+) -> None:
+    note = entry.note if entry else item.reason
+    article = Article(
+        title=item.title,
+        text=item.summary,
+        authors=entry.authors if entry else (),
+        language=findings.source.language,
+        kind="article" if item.summary else "empty",
+        extraction="entry",
+        warnings=(note,) if note and not item.summary else (),
+    )
+    _keep(collector, findings, item, article, page=None)
 
 
 async def _read_each(
@@ -483,6 +561,7 @@ def _fail_by(findings: Findings, error: NewsbeatError) -> None:
     findings.http_status = status if isinstance(status, int) else findings.http_status
     findings.retry_after_s = getattr(error, "retry_after_s", None)
     reason = getattr(error, "reason", None) or str(error)
+    findings.is_unlisted = isinstance(error, UnlistedError)
     if isinstance(error, RefusedFetchError):
         _fail(findings, reason, outcome="refused")
     else:
@@ -605,7 +684,7 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         source=source.source,
         due_at=max(decision.due_at, now),
         reason=decision.reason,
-        state=_state(failures, findings.has_drifted),
+        state=_state(failures, findings.has_drifted, findings.is_unlisted),
         cycle=before.cycle + 1,
         consecutive_failures=failures,
         validators=findings.validators,
@@ -651,9 +730,9 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
     )
 
 
-def _state(failures: int, has_drifted: bool) -> State:
+def _state(failures: int, has_drifted: bool, is_unlisted: bool) -> State:
     if failures >= FAILING_AFTER:
-        return "failing"
+        return "gone" if is_unlisted else "failing"
     return "drifted" if has_drifted else "active"
 
 

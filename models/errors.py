@@ -9,6 +9,7 @@
     │  └─ PermanentFetchError      later will not: 404, 410, certificate
     │     └─ RefusedFetchError     we do not ask: robots.txt, private address, bad scheme
     ├─ ParseError(url, reason)     the answer came, but is no feed or no article
+    │  └─ UnlistedError            what is posted there is shown to nobody without an account
     ├─ WarehouseError              schema too new, writer lease held, disk full
     │  └─ UnstorableError          a value that the database does not take
     ├─ ChannelError(channel, …)    a message did not get through to people
@@ -134,6 +135,10 @@ class ParseError(NewsbeatError):
 
     def __str__(self) -> str:
         return f"{self.url}: {self.reason}"
+
+
+class UnlistedError(ParseError):
+    """What a source posts is shown to nobody without an account: asking again will not help."""
 
 
 class WarehouseError(NewsbeatError):

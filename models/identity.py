@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import ada_url
 
+from models.boards import is_session, settled_path, settled_query
 from models.records import Entry, NewEntry
 
 ID_DIGITS = 20
@@ -39,9 +40,10 @@ def url_key(url: str) -> str:
     """Return what two addresses of the same page have in common.
 
     Dropped: the scheme (http and https are one), user and password, a default port, the
-    fragment (unless it is a route, ``#!…`` or ``#/…``), tracking parameters, an empty
-    query, and the slashes that end the path. The host is in lower-case punycode. Order,
-    case and doubles of the other parameters are kept: they may choose the page.
+    fragment (unless it is a route, ``#!…`` or ``#/…``), tracking parameters, sessions, what
+    of a board's thread may change, an empty query, and the slashes that end the path. The
+    host is in lower-case punycode. Order, case and doubles of the other parameters are
+    kept: they may choose the page.
 
     Parameters
     ----------
@@ -61,14 +63,16 @@ def url_key(url: str) -> str:
         return _SPACES.sub(" ", url.strip())
     if parsed.protocol not in {"http:", "https:"}:
         return str(parsed.href)
-    path = parsed.pathname.rstrip("/")
-    query = _kept_query(parsed.search)
+    path = settled_path(parsed.pathname.rstrip("/"))
+    query = _kept_query(parsed.search, parsed.pathname)
     fragment = parsed.hash if parsed.hash.startswith(("#!", "#/")) else ""
     return f"{parsed.host.removesuffix('.')}{path}{query}{fragment}"
 
 
-def _kept_query(search: str) -> str:
-    kept = [part for part in search.removeprefix("?").split("&") if part and not _tracks(part)]
+def _kept_query(search: str, path: str) -> str:
+    parts = search.removeprefix("?").split("&")
+    kept = [part for part in parts if part and not _tracks(part) and not is_session(part)]
+    kept = settled_query(path, kept)
     return f"?{'&'.join(kept)}" if kept else ""
 
 

@@ -22,6 +22,9 @@ _HIDDEN = re.compile(
 )
 _INLINE_TAG = re.compile(rf"</?(?:{'|'.join(_INLINE.split())})\b[^<>]*>", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(_BLOCK.split())}|br)\b[^<>]*>", re.IGNORECASE)
+_BREAK = re.compile(r"\s*<br\b[^<>]*>\s*", re.IGNORECASE)
+_PARAGRAPH_TAG = re.compile(r"</?(?:p|blockquote|pre|h[1-6])\b[^<>]*>", re.IGNORECASE)
+_BLANK_LINES = re.compile(r"\n{3,}")
 _ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<![^<>]*>")
 _WITH_ATTRIBUTE = re.compile(r"<[a-zA-Z][\w:-]*\s+[\w:-]+\s*=[^<>]*>")
 _PAIR = re.compile(r"<([a-zA-Z][\w:-]*)\b[^<>]*>([^<>]*)</\1\s*>")
@@ -74,6 +77,26 @@ def plain_text(markup: str) -> str:
         markup = _INLINE_TAG.sub(_space_or_nothing, markup)
         markup = _ANY_TAG.sub(" ", markup)
     return _unescaped(markup)
+
+
+def plain_paragraphs(markup: str) -> str:
+    r"""Return a fragment of HTML as text with its line breaks: no tags, scripts or comments.
+
+    Examples
+    --------
+    >>> plain_paragraphs("<p>One&nbsp;two<br>three</p>\n<p>fo<b>ur</b></p>")
+    'One two\nthree\n\nfour'
+    """
+    text = markup
+    if "<" in text:
+        text = collapse_spaces(_HIDDEN.sub(" ", text))
+        text = _BREAK.sub("\n", text)
+        text = _INLINE_TAG.sub(_space_or_nothing, text)
+        text = _PARAGRAPH_TAG.sub("\n\n", text)
+        text = _BLOCK_TAG.sub("\n", text)
+        text = _ANY_TAG.sub(" ", text)
+    lines = [_unescaped(line) for line in text.split("\n")]
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
 
 
 def literal_text(value: str) -> str:

@@ -17,7 +17,7 @@ Kind = Literal[
 Outcome = Literal["new", "empty", "not_modified", "failed", "refused"]
 State = Literal["active", "paused", "failing", "drifted", "gone"]
 Precision = Literal["instant", "minute", "day"]
-Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline"]
+Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline", "listing"]
 Standing = Literal["learning", "watching", "layout", "text"]
 Packed = bytes
 """A state that only newsbeat reads."""
@@ -80,7 +80,8 @@ class ExtractRules:
     method
         Generic way to the text: ``auto``; ``precise`` or ``generous`` where that takes too
         much or too little; ``json-ld``, the text a page states for search engines;
-        ``readable`` and ``baseline``, two other ways to tell text from the rest.
+        ``readable`` and ``baseline``, two other ways to tell text from the rest; ``listing``,
+        the text the listing brings: no page is fetched.
     """
 
     title: str | None = None
@@ -227,7 +228,13 @@ class Entry:
     published_basis
         Field the date came from, such as ``"pubDate"``.
     summary
-        Text of the listing (markup removed), where there is any.
+        Text of the listing (markup removed), where there is any. Of a post, its whole text.
+    content
+        The fullest text of the listing as it came, markup and all.
+    media
+        What it carries besides text: ``photo``, ``video``, ``poll`` …
+    note
+        Why its text is missing, in words, where the listing says so.
     """
 
     url: str
@@ -239,6 +246,9 @@ class Entry:
     updated_at: datetime | None = None
     summary: str | None = None
     authors: tuple[str, ...] = ()
+    content: str | None = field(default=None, repr=False, compare=False)
+    media: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +267,8 @@ class Listing:
         Encoding the bytes were read with.
     ttl_s
         The publisher's own hint (``ttl``, ``sy:*``), in seconds.
+    older
+        Address of the page with the entries before these, where the listing names one.
     """
 
     format: str
@@ -266,6 +278,7 @@ class Listing:
     ttl_s: float | None = None
     children: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    older: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +290,9 @@ class Article:
     kind
         ``"article"``, or ``"empty"`` when the page holds no article text.
     extraction
-        How the text was got: ``"trafilatura"``, ``"css"``, ``"listing"`` (the page could
-        not be had for good: title and summary of the listing stand in), or the `method`.
+        How the text was got: ``"trafilatura"``, ``"css"``, ``"entry"`` (the listing brings
+        it whole), ``"listing"`` (the page could not be had for good: title and summary of
+        the listing stand in), or the `method`.
     cpu_s
         Processor seconds the extraction took, `profile_cpu_s` not counted.
     measures, profile

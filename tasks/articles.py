@@ -304,7 +304,7 @@ def _by_trafilatura(page: _Page, now: datetime, method: Method | None) -> _Found
 
 def _text_by(page: _Page, method: Method) -> tuple[str | None, str, tuple[str, ...]]:
     """Return the text, how it was got, and what was odd about that."""
-    if method == "auto":
+    if method in ("auto", "listing"):
         return _main_text(page), "trafilatura", ()
     text = _OTHER_WAYS[method](page)
     if text:

@@ -48,8 +48,9 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from models.errors import ConfigError
 from models.identity import url_key
+from models.kinds import POSTS, as_polled, public_address
 from models.polling.choice import POLICIES
-from models.records import ExtractRules, HttpRules, ListRules, PollRules, Source
+from models.records import ExtractRules, HttpRules, Kind, ListRules, PollRules, Source
 from tasks.settings import Settings, convert_value
 from tasks.tomlfiles import Stamp, read_stamp, split_tables, syntax_problem
 
@@ -211,6 +212,14 @@ def _tables(parsed: dict[str, Any]) -> list[tuple[dict[str, Any], list[str]]]:
     return [(table, strays) for table in many]
 
 
+_POSTED_AT: dict[Kind, str] = {
+    "telegram": "a channel is https://t.me/NAME; what needs an invitation cannot be read",
+    "mastodon": "a profile is https://HOST/@NAME",
+    "bluesky": "a profile is https://bsky.app/profile/NAME",
+    "reddit": "a board is https://www.reddit.com/r/NAME, a person's posts are at /user/NAME",
+    "youtube": "a channel is https://www.youtube.com/channel/ID; `newsbeat add` finds an @NAME's",
+}
+
 _HINTS: dict[Any, dict[str, Any]] = {
     kind: {key: hint for key, hint in typing.get_type_hints(kind).items() if key != "file"}
     for kind in (Source, PollRules, ListRules, ExtractRules, HttpRules)
@@ -234,12 +243,19 @@ class _EntryReader:
         for key in ("source", "url"):
             if key not in table:
                 self._wrong(key, None, "every source needs one")
+        self._check_kind(values)
         if self.problems:
             return None
         values.setdefault("title", values["source"])
         values["poll"] = self._poll_rules(values.get("poll", PollRules()), table.get("poll", {}))
         values["file"] = f"{self.file}:{self.first_line}"
         return None if self.problems else Source(**values)
+
+    def _check_kind(self, values: Mapping[str, Any]) -> None:
+        kind, url = values.get("kind", "auto"), values.get("url")
+        if kind in POSTS and url and public_address(kind, url) is None:
+            allowed = f"no public {kind} listing follows from it; {_POSTED_AT[kind]}"
+            self._wrong("url", url, allowed)
 
     def _values(self, kind: type[Any], table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         wanted = _HINTS[kind]
@@ -445,7 +461,7 @@ def _split_repeated_names(sources: list[Source]) -> tuple[list[Source], list[Con
 def _repeated_addresses(sources: list[Source]) -> Iterator[ConfigError]:
     first: dict[str, Source] = {}
     for source in sources:
-        known = first.setdefault(url_key(source.url), source)
+        known = first.setdefault(url_key(as_polled(source).url), source)
         if known is not source:
             allowed = f"{known.source} ({known.file}) has the same address: it is asked twice"
             yield ConfigError(source.file, "url", source.url, allowed)

@@ -211,6 +211,30 @@ def _fields_of(element: etree._Element, own: tuple[str, ...]) -> Fields:
     return fields
 
 
+_GROUP = "media:group"
+
+
+def _with_group(fields: Fields) -> Fields:
+    """Return fields with those of a media group, where the entry has none such itself."""
+    for group in fields.get(_GROUP, ())[:1]:
+        inner = _fields_of(group, ())
+        fields = {**{name: found for name, found in inner.items() if ":" in name}, **fields}
+    return fields
+
+
+def _media(fields: Fields) -> tuple[str, ...]:
+    """Return what an entry carries besides text: photos, videos, sound."""
+    nodes = [
+        node for name in ("media:content", "enclosure", "link") for node in fields.get(name, ())
+    ]
+    told = (node for node in nodes if node.get("rel", "enclosure") == "enclosure")
+    kinds = (node.get("medium") or (node.get("type") or "").partition("/")[0] for node in told)
+    return tuple(dict.fromkeys(_MEDIA[kind.lower()] for kind in kinds if kind.lower() in _MEDIA))
+
+
+_MEDIA = {"image": "photo", "video": "video", "audio": "audio"}
+
+
 def _first(fields: Fields, *names: str) -> tuple[str, str] | None:
     """Return ``(name, text)`` of the first of the fields that says something."""
     for name in names:
@@ -311,7 +335,7 @@ def _rss_format(root: etree._Element) -> str:
 
 
 def _rss_entry(item: etree._Element, own: tuple[str, ...], url: str, dates: DateReader) -> Entry:
-    fields = _fields_of(item, own)
+    fields = _with_group(_fields_of(item, own))
     title = _first_text(fields, "title", "dc:title", "atom:title", "media:title")
     summary = _first_text(
         fields, "description", "content:encoded", "atom:summary", "atom:content",
@@ -323,6 +347,8 @@ def _rss_entry(item: etree._Element, own: tuple[str, ...], url: str, dates: Date
         title=plain_title(title) or None if title else None,
         guid=guid,
         summary=_summary(summary),
+        content=_first_text(fields, "content:encoded") or summary,
+        media=_media(fields),
         authors=_rss_authors(fields),
         **_dates_of(dates.read, fields, _RSS_PUBLISHED, _RSS_UPDATED),
     )
@@ -425,14 +451,17 @@ def _atom_entry(
     dates: DateReader,
     feed_authors: tuple[str, ...],
 ) -> Entry:
-    fields = _fields_of(element, own)
+    fields = _with_group(_fields_of(element, own))
     guid = _first_text(fields, "id", "guid")
+    summary = _first_text(fields, "summary", "content", "media:description")
     authors = (name for author in fields.get("author", ()) for name in _person_names(author))
     return Entry(
         url=_atom_link(fields, url),
         title=_atom_text(fields, "title") or _atom_text(fields, "media:title"),
         guid=guid,
-        summary=_summary(_first_text(fields, "summary", "content", "media:description")),
+        summary=_summary(summary),
+        content=_first_text(fields, "content") or summary,
+        media=_media(fields),
         authors=_unique(authors) or feed_authors,
         **_dates_of(dates.read, fields, _ATOM_PUBLISHED, _ATOM_UPDATED),
     )
@@ -525,6 +554,7 @@ def _json_entry(item: dict[str, Any], url: str, dates: DateReader) -> Entry:
         published_basis="date_published" if published else "date_modified" if updated else None,
         updated_at=updated.at if updated else None,
         summary=_summary(said("summary", "content_text", "content_html")),
+        content=said("content_html", "content_text", "summary"),
         authors=_unique(str(name) for name in names if name),
     )
 
@@ -568,5 +598,6 @@ def _tolerant_entry(entry: dict[str, Any], url: str, dates: DateReader) -> Entry
         published_basis="published" if published else "updated" if updated else None,
         updated_at=updated.at if updated else None,
         summary=_summary(entry.get("summary")),
+        content=next((str(one.get("value")) for one in entry.get("content", [])), None),
         authors=_unique(str(one.get("name", "")) for one in entry.get("authors", [])),
     )

@@ -16,6 +16,7 @@ EXAMPLES = [
     errors.PermanentFetchError("https://news.example/", "gone", 410),
     errors.RefusedFetchError("https://news.example/", "robots.txt says no"),
     errors.ParseError("https://news.example/rss", "a web page, no feed"),
+    errors.UnlistedError("https://t.me/s/harbour", "a group: it shows nothing on the web"),
     errors.WarehouseError("w.duckdb", "in use by process 7", "Stop it first."),
     errors.UnstorableError("w.duckdb", "NULL in a column", "Please report it."),
     errors.ChannelError("desk", "connection refused"),

@@ -12,6 +12,7 @@ from flows.polite import PoliteFetcher
 from models.answers import Accept
 from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line, printable
+from models.kinds import public_address
 from models.records import Fetched, HttpRules, Source
 from tasks.settings import Settings
 
@@ -46,6 +47,8 @@ def look_at(
     ConfigError
         If there is no such file.
     """
+    if kind == "telegram":
+        target = public_address("telegram", target) or target
     page = _fetch(settings, target, kind) if "://" in target else _read(target)
     return inspect_bytes(
         page.body,
@@ -100,6 +103,9 @@ def render_findings(kind: str, findings: dict[str, Any]) -> str:
     for row in rows:
         lines.append(f"  {one_line(row.get('published_at') or 'undated'):25}  {_title(row)}")
         lines.append(f"  {'':25}  {one_line(row.get('url'))}")
+        if row.get("media") or row.get("note"):
+            told = [*row.get("media", []), *([row["note"]] if row.get("note") else [])]
+            lines.append(f"  {'':25}  [{one_line(', '.join(told))}]")
     if findings.get("text"):
         lines += ["", printable(findings["text"])]
     lines += [f"warning: {one_line(warning)}" for warning in findings.get("warnings", [])]

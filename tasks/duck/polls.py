@@ -104,7 +104,7 @@ def _tell_failure(
 ) -> None:
     """Tell that a source fails time and again, or that it is well: silence is news too."""
     poll, schedule = result.poll, result.schedule
-    if schedule.state == "failing":
+    if schedule.state in ("failing", "gone"):
         raise_state(
             connection,
             FAILURE,
@@ -159,6 +159,7 @@ def _entry_row(item: NewEntry, result: PollResult, is_backlog: bool) -> Row:
         poll.poll_id,
         is_backlog,
         item.fingerprint,
+        list(entry.media),
     )
 
 

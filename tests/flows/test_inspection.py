@@ -55,6 +55,35 @@ def test_sitemap_answers_with_entries_and_children() -> None:
     assert (found["entries"], found["children"]) == ([], ["https://a.example/1.xml"])
 
 
+def test_telegram_answers_with_posts_and_the_page_before() -> None:
+    body = (
+        "<div class='tgme_channel_info'><div class='tgme_channel_info_header_title'>Harbour</div>"
+        "</div><a class='tme_messages_more' data-before='7' href='/s/harbour?before=7'></a>"
+        "<div class='tgme_widget_message' data-post='harbour/7'>"
+        "<div class='tgme_widget_message_reply'><div class='tgme_widget_message_text"
+        " js-message_reply_text'>Is it open?</div></div>"
+        "<div class='tgme_widget_message_forwarded_from'>Forwarded from"
+        " <span class='tgme_widget_message_forwarded_from_name'>East quay</span></div>"
+        "<div class='tgme_widget_message_poll'><div class='tgme_widget_message_poll_question'>"
+        "Open the pier?</div><div class='tgme_widget_message_poll_option_text'>Yes</div></div>"
+        "<a class='tgme_widget_message_date'><time datetime='2024-05-07T08:00:00+00:00'></time></a>"
+        "</div><div class='tgme_widget_message service_message' data-post='harbour/8'>pinned</div>"
+    )
+    found = inspect_bytes(
+        body.encode(), kind="telegram", base_url="https://t.me/s/harbour", now=NOW
+    )
+    (post,) = found["entries"]
+    assert (found["title"], found["older"]) == ("Harbour", "https://t.me/s/harbour?before=7")
+    assert (post["url"], post["published_at"]) == ("https://t.me/harbour/7", "2024-05-07T08:00:00Z")
+    assert (post["title"], post["summary"]) == ("Open the pier?", "Open the pier?\nYes")
+    assert (post["authors"], post["media"], post["note"]) == (["East quay"], ["poll"], None)
+
+
+def test_what_is_no_page_of_telegram_is_named() -> None:
+    with pytest.raises(ParseError, match="no page of a Telegram channel"):
+        inspect_bytes(b"<p>Hello</p>", kind="telegram", base_url="https://t.me/s/a", now=NOW)
+
+
 def test_robots_answers_with_the_rule() -> None:
     found = inspect_bytes(
         b"User-agent: *\nDisallow: /private\nCrawl-delay: 5",

@@ -338,3 +338,48 @@ def test_many_writers_at_once_lose_nothing(folder):
         thread.join()
     assert sorted(names(read_catalogue(folder))) == [f"s{number:02}" for number in range(12)]
     assert [path.name for path in Path(folder).iterdir()] == [ADDED_FILE]
+
+
+@pytest.mark.report("RSS-Bridge/rss-bridge#4520")
+def test_white_space_around_an_address_is_trimmed(folder):
+    write(folder, GOOD.replace("rss.xml", "rss.xml \\t ").replace('"good-one"', '" good-one "'))
+    catalogue = read_catalogue(folder)
+    assert catalogue.problems == ()
+    assert (catalogue.sources[0].url, catalogue.sources[0].source) == (
+        "https://good.example/rss.xml",
+        "good-one",
+    )
+
+
+@pytest.mark.report("RSS-Bridge/rss-bridge#4520")
+def test_white_space_inside_an_address_is_named(folder):
+    write(folder, GOOD.replace("rss.xml", "my rss.xml"))
+    (problem,) = read_catalogue(folder).problems
+    assert problem.key == "url"
+    assert "whole address" in problem.allowed
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "says"),
+    [
+        ("telegram", "https://t.me/+AbCdEf", "needs an invitation"),
+        ("youtube", "https://www.youtube.com/@harbour", "`newsbeat add` finds an @NAME's"),
+        ("reddit", "https://www.reddit.com/", "/r/NAME"),
+    ],
+)
+def test_an_address_that_no_public_listing_follows_from_is_named(folder, kind, url, says):
+    write(folder, f'[[source]]\nsource = "a-b"\nkind = "{kind}"\nurl = "{url}"\n')
+    (problem,) = read_catalogue(folder).problems
+    assert problem.key == "url"
+    assert says in problem.allowed
+
+
+@pytest.mark.report("mediacloud/backend#189")
+def test_a_channel_and_its_public_listing_are_one_address(folder):
+    write(
+        folder,
+        '[[source]]\nsource = "one"\nurl = "https://t.me/harbour"\n'
+        '[[source]]\nsource = "two"\nkind = "telegram"\nurl = "https://t.me/s/harbour"\n',
+    )
+    (warning,) = read_catalogue(folder).warnings
+    assert "asked twice" in warning.allowed
