@@ -13,7 +13,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from charset_normalizer import from_bytes
+from charset_normalizer import CharsetMatches, from_bytes
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -67,6 +67,10 @@ _CANDIDATES = [
     "cp874",
     "mac_cyrillic",
 ]
+_WESTERN = frozenset(
+    {"Danish", "Dutch", "English", "Finnish", "French", "German", "Italian", "Norwegian"}
+    | {"Portuguese", "Spanish", "Swedish"}
+)
 _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
 _PROLOG = re.compile(rb"<\?xml\b[^>]{0,200}?\bencoding\s*=\s*[\"']\s*([\w.:+-]+)", re.IGNORECASE)
 _META = re.compile(rb"<meta\b[^>]{0,400}?\bcharset\s*=\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
@@ -231,13 +235,25 @@ def python_encoding(label: str) -> str | None:
 
 
 def _by_statistics(body: bytes) -> Decoded:
-    best = from_bytes(_sample(body), cp_isolation=_CANDIDATES, preemptive_behaviour=False).best()
-    encoding = python_encoding(best.encoding) if best else None
+    matches = from_bytes(_sample(body), cp_isolation=_CANDIDATES, preemptive_behaviour=False)
+    encoding = python_encoding(_likeliest(matches) or "")
     if encoding is None:
         text = body.decode("utf-8", "replace")
         return Decoded(text, "utf-8", "default", ("the encoding is not known",))
     text = body.decode(encoding, "replace")
     return Decoded(text, encoding, "statistics", (f"no encoding declared; read as {encoding}",))
+
+
+def _likeliest(matches: CharsetMatches) -> str | None:
+    """Return the name of the best match, the Western one where two explain a Western language.
+
+    Polish and Portuguese use the same bytes: the tables differ in a few letters only.
+    """
+    best = matches.best()
+    if best is None or best.encoding != "cp1250" or best.language not in _WESTERN:
+        return best.encoding if best else None
+    same = [match for match in matches if match.encoding == "cp1252" and match.chaos <= best.chaos]
+    return "cp1252" if same else best.encoding
 
 
 def _sample(body: bytes) -> bytes:

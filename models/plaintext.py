@@ -20,6 +20,7 @@ _SPACES = re.compile(r"\s+")
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
+_OPEN_COMMENT = re.compile(r"<!--[^>]*>?")
 _INLINE_TAG = re.compile(rf"</?(?:{'|'.join(_INLINE.split())})\b[^<>]*>", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(_BLOCK.split())}|br)\b[^<>]*>", re.IGNORECASE)
 _BREAK = re.compile(r"\s*<br\b[^<>]*>\s*", re.IGNORECASE)
@@ -52,13 +53,15 @@ def plain_title(value: str) -> str:
     --------
     >>> plain_title("R&uuml;ckblick <b>2019</b>")
     'Rückblick 2019'
+    >>> plain_title("Rain<!-- of today > ends")
+    'Rain ends'
     >>> plain_title("A guide to <head> elements")
     'A guide to <head> elements'
     >>> plain_title("<blink>Now</blink>: prices<embed src='x'> up")
     'Now: prices up'
     """
     if "<" in value:
-        value = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", value))
+        value = _BLOCK_TAG.sub(" ", _without_hidden(value, ""))
         value = _INLINE_TAG.sub("", value)
         value = _WITH_ATTRIBUTE.sub("", _PAIR.sub(r"\2", value))
     return _unescaped(value)
@@ -73,7 +76,7 @@ def plain_text(markup: str) -> str:
     'One two three'
     """
     if "<" in markup:
-        markup = _HIDDEN.sub(" ", markup)
+        markup = _without_hidden(markup, " ")
         markup = _INLINE_TAG.sub(_space_or_nothing, markup)
         markup = _ANY_TAG.sub(" ", markup)
     return _unescaped(markup)
@@ -89,7 +92,7 @@ def plain_paragraphs(markup: str) -> str:
     """
     text = markup
     if "<" in text:
-        text = collapse_spaces(_HIDDEN.sub(" ", text))
+        text = collapse_spaces(_without_hidden(text, " "))
         text = _BREAK.sub("\n", text)
         text = _INLINE_TAG.sub(_space_or_nothing, text)
         text = _PARAGRAPH_TAG.sub("\n\n", text)
@@ -97,6 +100,13 @@ def plain_paragraphs(markup: str) -> str:
         text = _ANY_TAG.sub(" ", text)
     lines = [_unescaped(line) for line in text.split("\n")]
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
+
+
+def _without_hidden(markup: str, put: str) -> str:
+    """Take out scripts, styles and comments; one that nobody closed ends with its first ``>``."""
+    closed = markup.rfind("-->") + 3 if "-->" in markup else 0
+    tail = _OPEN_COMMENT.sub(put, markup[closed:])
+    return _HIDDEN.sub(put, markup[:closed] + tail)
 
 
 def literal_text(value: str) -> str:

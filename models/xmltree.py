@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html.entities
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lxml import etree
@@ -27,7 +28,15 @@ _HTML_START = re.compile(
 )
 _ROOT = re.compile(r"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex|channel)\b", re.IGNORECASE)
 _PROLOG = re.compile(r"<\?xml\b.*?>", re.IGNORECASE | re.DOTALL)
-_DOCTYPE = re.compile(r"<!DOCTYPE\b", re.IGNORECASE)
+_DOCTYPE = re.compile(
+    r"(?>(?:[\s\ufeff]|<\?.*?\?>|<!--.*?-->)*+)<!DOCTYPE\b", re.IGNORECASE | re.DOTALL
+)
+_FEED_ROOT = re.compile(
+    r"<(?:(?P<rss>(?:\w+:)?(?:rss|rdf))\b[^<>]*>(?:\s|<!--.*?-->)*<(?:\w+:)?channel\b"
+    r"|(?P<atom>(?:\w+:)?feed)\b[^<>]*\bxmlns(?::\w+)?\s*=\s*[\"']"
+    r"http://(?:www\.w3\.org/2005/Atom|purl\.org/atom/ns#)[\"'])",
+    re.IGNORECASE | re.DOTALL,
+)
 _SUBSET_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|<!--.*?(?:-->|\Z)|[\[\]>]", re.DOTALL)
 _ENTITY = re.compile(r"<!ENTITY\s+([\w:.-]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _CHARACTER = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|(\d{1,7}));")
@@ -66,6 +75,25 @@ def looks_like_html(text: str) -> bool:
     (True, False)
     """
     return _HTML_START.match(text[:_HEAD_CHARS].lstrip("\ufeff")) is not None
+
+
+def feed_inside_html(text: str) -> str | None:
+    """Return the feed that an HTML page holds, None where it holds none.
+
+    Some servers put the document type or the frame of a web page around a feed, and so do
+    browsers that show one.
+
+    Examples
+    --------
+    >>> feed_inside_html("<html><body><rss><channel/></rss></body></html>")
+    '<rss><channel/></rss>'
+    """
+    root = _FEED_ROOT.search(text[:_HEAD_CHARS])
+    if root is None:
+        return None
+    closing = text.rfind(f"</{root['rss'] or root['atom']}")
+    end = text.find(">", closing)
+    return text[root.start() : end + 1] if closing > root.start() and end > 0 else None
 
 
 def read_xml(text: str, url: str) -> XmlDocument:
@@ -110,9 +138,8 @@ def _from_document_start(text: str, warnings: list[str]) -> str:
     prolog, root = head.lower().find("<?xml"), _ROOT.search(head)
     starts = [prolog] if prolog >= 0 else []
     starts += [root.start()] if root and not 0 <= prolog < root.start() else []
-    doctype = _DOCTYPE.search(head)
-    if doctype and starts and not head[: doctype.start()].strip("\ufeff \t\r\n"):
-        starts.append(doctype.start())
+    if starts and _DOCTYPE.match(head):
+        starts.append(0)
     start = min(starts, default=max(head.find("<"), 0))
     if text[:start].strip("\ufeff \t\r\n"):
         warnings.append(f"{start} characters before the document passed over")
@@ -122,18 +149,16 @@ def _from_document_start(text: str, warnings: list[str]) -> str:
 
 def _without_doctype(text: str) -> tuple[str, dict[str, str]]:
     """Take the document type off; return the entities it declares, external ones left out."""
-    opening = _DOCTYPE.search(text, 0, _HEAD_CHARS)
-    first = re.search(r"<[\w]", text)
-    if opening is None or (first and first.start() < opening.start()):
+    opening = _DOCTYPE.match(text, 0, _HEAD_CHARS)
+    if opening is None:
         return text, {}
     depth = 0
     for token in _SUBSET_TOKEN.finditer(text, opening.end()):
         depth += {"[": 1, "]": -1}.get(token[0], 0)
         if token[0] == ">" and depth <= 0:
             subset = text[opening.end() : token.start()]
-            rest = text[: opening.start()] + text[token.end() :]
-            return rest, _declared_entities(subset)
-    return text[: opening.start()], {}
+            return text[token.end() :], _declared_entities(subset)
+    return "", {}
 
 
 def _declared_entities(subset: str) -> dict[str, str]:
@@ -233,7 +258,20 @@ def namespace(tag: object) -> str:
 
 
 def inner_text(element: etree._Element) -> str:
-    """Return the text of an element and of all inside it."""
+    """Return the text of an element and of all inside it, scripts and styles left out."""
     if len(element) == 0:
         return str(element.text or "")
-    return "".join(str(part) for part in element.itertext())
+    if next(element.iter("{*}script", "{*}style"), None) is None:
+        return "".join(str(part) for part in element.itertext())
+    return "".join(_shown_texts(element))
+
+
+def _shown_texts(element: etree._Element) -> Iterator[str]:
+    walk = etree.iterwalk(element, events=("start", "end"))
+    for event, node in walk:
+        if event == "end":
+            yield str(node.tail or "") if node is not element else ""
+        elif local_name(node.tag) in {"script", "style"}:
+            walk.skip_subtree()
+        else:
+            yield str(node.text or "")

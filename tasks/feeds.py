@@ -23,13 +23,14 @@ from typing import Any
 import feedparser
 from lxml import etree
 
-from models.decoding import Decoded, decode_bytes
+from models.decoding import decode_bytes
 from models.errors import ParseError
 from models.listings import DateReader, mend_dates
 from models.plaintext import absolute_url, collapse_spaces, literal_text, plain_text, plain_title
 from models.records import Entry, Listing
 from models.xmltree import (
     XmlDocument,
+    feed_inside_html,
     inner_text,
     local_name,
     looks_like_html,
@@ -130,28 +131,35 @@ def parse_feed(
     text = decoded.text
     if not text.strip("\ufeff\x00 \t\r\n"):
         raise ParseError(url, "the answer is empty")
+    warnings = list(decoded.warnings)
     if looks_like_html(text):
-        raise ParseError(url, "an HTML page instead of a feed")
+        text = _taken_out_of_html(text, url, warnings)
     dates = DateReader(timezone, now)
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         listing = _read_json_feed(text, url, dates)
     else:
         listing = _read_xml_feed(text, url, dates)
-    return _finished(listing, decoded, dates, keep_unaddressed)
+    listing = replace(listing, encoding=decoded.encoding, warnings=(*warnings, *listing.warnings))
+    return _finished(listing, dates, keep_unaddressed)
 
 
-def _finished(
-    listing: Listing, decoded: Decoded, dates: DateReader, keep_unaddressed: bool
-) -> Listing:
+def _taken_out_of_html(text: str, url: str, warnings: list[str]) -> str:
+    inside = feed_inside_html(text)
+    if inside is None:
+        raise ParseError(url, "an HTML page instead of a feed")
+    warnings.append("a feed inside an HTML page")
+    return inside
+
+
+def _finished(listing: Listing, dates: DateReader, keep_unaddressed: bool) -> Listing:
     entries = tuple(entry for entry in listing.entries if entry.url or keep_unaddressed)
-    warnings = [*decoded.warnings, *listing.warnings, *dates.warnings()]
+    warnings = [*listing.warnings, *dates.warnings()]
     if len(entries) < len(listing.entries):
         warnings.append(f"{len(listing.entries) - len(entries)} entries have no address")
     entries, mended = mend_dates(entries, dates.zone, dates.now)
     return replace(
         listing,
         entries=entries,
-        encoding=decoded.encoding,
         warnings=tuple(dict.fromkeys([*warnings, *mended])),
     )
 
@@ -276,8 +284,9 @@ def _dates_of(
 def _first_date(
     read: Callable[[str], Any], fields: Fields, names: tuple[str, ...]
 ) -> tuple[str, Any] | None:
+    """Return the first date that can be read; of a field given twice, the later statement."""
     for name in names:
-        for element in fields.get(name, ()):
+        for element in reversed(fields.get(name, [])):
             moment = read(inner_text(element))
             if moment:
                 return _BASIS.get(name, name), moment
@@ -437,7 +446,7 @@ def _read_atom(root: etree._Element, url: str, dates: DateReader) -> Listing:
         format=f"atom {version}",
         entries=tuple(
             _atom_entry(entry, own, url, dates, feed_authors)
-            for entry in islice(fields.get("entry", ()), MAX_ENTRIES)
+            for entry in islice(fields.get("entry") or fields.get("item") or (), MAX_ENTRIES)
         ),
         title=_atom_text(fields, "title"),
         ttl_s=_ttl_s(fields),
@@ -531,20 +540,31 @@ def _read_json_feed(text: str, url: str, dates: DateReader) -> Listing:
     version = str(feed["version"]).rstrip("/").rpartition("/")[2][:10]
     return Listing(
         format=f"json feed {version}",
-        entries=tuple(_json_entry(item, url, dates) for item in items if isinstance(item, dict)),
+        entries=tuple(
+            _json_entry(item, url, dates, _json_authors(feed))
+            for item in items
+            if isinstance(item, dict)
+        ),
         title=collapse_spaces(str(feed.get("title") or "")) or None,
     )
 
 
-def _json_entry(item: dict[str, Any], url: str, dates: DateReader) -> Entry:
+def _json_authors(said: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of a feed's or item's authors, version 1.0's before version 1.1's."""
+    stated = said.get("authors")
+    people = [said.get("author"), *(stated if isinstance(stated, list) else ())]
+    names = [person.get("name") for person in people if isinstance(person, dict)]
+    return _unique(str(name) for name in names if name)
+
+
+def _json_entry(
+    item: dict[str, Any], url: str, dates: DateReader, feed_authors: tuple[str, ...]
+) -> Entry:
     def said(*names: str) -> str | None:
         return next((str(item[name]) for name in names if item.get(name)), None)
 
     published, updated = dates.read(said("date_published")), dates.read(said("date_modified"))
     moment = published or updated
-    stated = item.get("authors")
-    people = stated if isinstance(stated, list) else [item.get("author")]
-    names = [person.get("name") for person in people if isinstance(person, dict)]
     return Entry(
         url=_address(said("url", "external_url"), url),
         title=literal_text(said("title") or "") or None,
@@ -555,7 +575,7 @@ def _json_entry(item: dict[str, Any], url: str, dates: DateReader) -> Entry:
         updated_at=updated.at if updated else None,
         summary=_summary(said("summary", "content_text", "content_html")),
         content=said("content_html", "content_text", "summary"),
-        authors=_unique(str(name) for name in names if name),
+        authors=_json_authors(item) or feed_authors,
     )
 
 

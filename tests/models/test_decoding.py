@@ -40,6 +40,21 @@ def test_legacy_encodings_are_read_wherever_they_are_declared(
     assert decoded.basis == ("statistics" if where == "nowhere" else where)
 
 
+PORTUGUESE = "A chuva parou à noite; a previsão é de sol amanhã e as simulações não mudam até maio."
+POLISH = (
+    "Deszcz ustał wieczorem; jutro słońce, a prognozy się nie zmieniają, mówią synoptycy w Łodzi."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [(PORTUGUESE, "cp1252"), (POLISH, "cp1250")], ids=["west", "east"]
+)
+def test_the_language_tells_western_from_central_europe(text: str, encoding: str) -> None:
+    document = page(text)
+    decoded = decode_bytes(document.encode(encoding))
+    assert (decoded.text, decoded.encoding) == (document, encoding)
+
+
 def test_valid_utf8_wins_over_a_lying_declaration() -> None:  # bug 28 b
     document = page(RUSSIAN, "<?xml version='1.0' encoding='windows-1251'?>")
     assert decode_bytes(document.encode(), "text/xml; charset=koi8-r").text == document

@@ -329,6 +329,58 @@ def test_what_is_no_feed_is_named(body: bytes, reason: str) -> None:  # bug 40
     assert caught.value.reason == reason
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0//EN' 'x'>\n{}", id="doctype"),
+        pytest.param("<html><head/><body><!-- x -->{}</body></html>", id="frame"),
+    ],
+)
+def test_feed_inside_an_html_page_is_read_and_named_as_such(around: str) -> None:
+    listing = parse(around.format(rss(item())))
+    assert only(listing).title == "Rain ends"
+    assert listing.warnings == ("a feed inside an HTML page",)
+
+
+def test_html_page_that_talks_of_feeds_is_none() -> None:
+    with pytest.raises(ParseError, match="an HTML page instead of a feed"):
+        parse("<html><body><pre>&lt;rss>&lt;channel></pre><rss>no channel</rss></body></html>")
+
+
+def test_script_inside_an_xhtml_title_is_no_text() -> None:
+    title = (
+        "<title type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'>Rain"
+        "<script>x()</script> ends<style>b {}</style> today</div></title>"
+    )
+    feed = (
+        f"<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='/1'/>{title}</entry></feed>"
+    )
+    assert only(parse(feed)).title == "Rain ends today"
+
+
+def test_comment_that_nobody_closed_does_not_swallow_the_title() -> None:
+    title = "&lt;!-- y --&gt;Ra&lt;!-- -- x &gt;in ends"
+    assert only(parse(rss(item(title=title)))).title == "Rain ends"
+
+
+def test_entities_are_found_behind_comments() -> None:
+    doctype = "<!-- A&T <b>x</b> -->\n<!DOCTYPE rss [<!ENTITY id 'tag:news.example,'>]>"
+    assert only(parse(rss(item("<guid>&id;1</guid>"), doctype))).guid == "tag:news.example,1"
+
+
+def test_items_of_an_atom_feed_are_entries() -> None:
+    inner = "<item><title>T</title><link href='/1'/></item>"
+    assert only(parse(f"<feed xmlns='http://www.w3.org/2005/Atom'>{inner}</feed>")).title == "T"
+
+
+def test_authors_of_a_json_feed_stand_in_for_its_items() -> None:
+    listing = parse(
+        '{"version": "1.1", "authors": [{"name": "Desk"}], "items": [{"id": "1", "url": "/1"},'
+        '{"id": "2", "url": "/2", "author": {"name": "A"}, "authors": [{"name": "B"}]}]}'
+    )
+    assert [entry.authors for entry in listing.entries] == [("Desk",), ("A", "B")]
+
+
 def test_feed_without_entries_is_empty_and_not_an_error() -> None:
     assert parse(rss("")).entries == ()
 
