@@ -32,7 +32,7 @@ _DOCTYPE = re.compile(
     r"(?>(?:[\s\ufeff]|<\?.*?\?>|<!--.*?-->)*+)<!DOCTYPE\b", re.IGNORECASE | re.DOTALL
 )
 _FEED_ROOT = re.compile(
-    r"<(?:(?P<rss>(?:\w+:)?(?:rss|rdf))\b[^<>]*>(?:\s|<!--.*?-->)*<(?:\w+:)?channel\b"
+    r"<(?:(?P<rss>(?:\w+:)?(?:rss|rdf))\b[^<>]*>(?:\s|<!--.*?-->)*+<(?:\w+:)?channel\b"
     r"|(?P<atom>(?:\w+:)?feed)\b[^<>]*\bxmlns(?::\w+)?\s*=\s*[\"']"
     r"http://(?:www\.w3\.org/2005/Atom|purl\.org/atom/ns#)[\"'])",
     re.IGNORECASE | re.DOTALL,
