@@ -16,6 +16,7 @@ from typing import ParamSpec, Self, TypeVar, cast
 from uuid import UUID
 
 from flows.caring import Care
+from flows.incidents import Incidents
 from flows.intensity import Intensities
 from flows.mending import Mending
 from flows.polite import PoliteFetcher
@@ -76,6 +77,7 @@ class Collector:
         self.intensities = Intensities(self.sources, settings.clock.now())
         self.pricing = Pricing(settings.budget, catalogue.sources, self.intensities)
         self.triage = Triage(settings)
+        self.incidents = Incidents(self.sources)
         self.repairs: dict[str, Repair] = {}
         self.trouble: WarehouseError | None = None
         self.trouble_at_s = 0.0
@@ -180,6 +182,17 @@ class Collector:
         await self.write(self.warehouse.release_leases)
         await self._sync()
         await self.load_habits()
+        await self.load_incidents()
+
+    async def load_incidents(self) -> None:
+        """Learn what stands, and which hosts asked to be left alone for longer than we were off."""
+        self.incidents.load(await self.write(self.warehouse.read_incidents))
+        now = self.clock.now()
+        for schedule in await self.write(self.warehouse.read_schedules):
+            until, source = schedule.host_not_before, self.sources.get(schedule.source)
+            if source is not None and until is not None and until > now:
+                url = schedule.conduct.address or source.url
+                self.fetcher.hold(url, (until - now).total_seconds(), schedule.reason)
 
     async def _sync(self) -> None:
         await self.write(

@@ -226,6 +226,10 @@ class Intensities:
             ceiling_s=source.poll.max_interval_s,
         )
 
+    def usual_per_hour(self, source: str) -> float:
+        """Return how many entries of a source an hour brings, on average."""
+        return overall_per_hour(self.habits(source).state)
+
     def demand(self, source: Source, counts_bytes: bool) -> Demand:
         """Return what a source asks of the budget."""
         habits = self.habits(source.source)

@@ -1,4 +1,4 @@
-"""Fetching with manners: robots.txt and the host's pace are asked before every hop."""
+"""Fetching with manners: robots.txt and the domain's pace are asked before every hop."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ from typing import Self
 import ada_url
 
 from models.answers import Accept
-from models.errors import PermanentFetchError, RefusedFetchError, TransientFetchError
+from models.errors import (
+    FetchError,
+    HeldFetchError,
+    PermanentFetchError,
+    RefusedFetchError,
+    TransientFetchError,
+)
+from models.holds import Mood
 from models.records import Fetched, HttpRules, NotModified, Source, Validators
 from tasks.fetch import Fetcher
+from tasks.lists import registered_domain
 from tasks.pacing import HostPacer, Turn
 from tasks.robots import RobotsRules, parse_robots
 from tasks.settings import Settings
@@ -23,13 +31,18 @@ from tasks.settings import Settings
 ROBOTS_RETRY_S = 120.0
 """How soon a robots.txt that could not be read is asked for again."""
 
-DEFAULT_HOLD_S = 60.0
-"""How long a host is left alone that says "too many requests" and not for how long."""
-
 _MAX_ORIGINS = 2048
 
 MayAsk = Callable[[str], Awaitable[float | None]]
 """Raises where a hop must not be asked, and returns the gap in seconds its site wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a domain is left alone, and until when."""
+
+    until: datetime
+    reason: str
 
 
 @dataclass(slots=True)
@@ -46,7 +59,7 @@ class _Origin:
 
 
 class PoliteFetcher:
-    """A fetcher that obeys robots.txt and keeps every host's pace. An async context manager.
+    """A fetcher that obeys robots.txt and keeps every domain's pace. An async context manager.
 
     Parameters
     ----------
@@ -72,6 +85,8 @@ class PoliteFetcher:
             settings.clock, manners.host_gap_s, manners.host_connections
         )
         self._origins: OrderedDict[tuple[str, bool, str | None], _Origin] = OrderedDict()
+        self._moods: OrderedDict[str, Mood] = OrderedDict()
+        self._holds: dict[str, Hold] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,9 +109,9 @@ class PoliteFetcher:
     ) -> Fetched | NotModified:
         """Return the page at `url` on behalf of `source`, or that it has not changed.
 
-        Every hop waits for its host's turn, and is asked for only where robots.txt allows.
-        A host that answers 429, or 503 with ``Retry-After``, is left alone as it asks, by
-        all sources.
+        Every hop waits for its domain's turn, and is asked for only where robots.txt allows.
+        A domain that answers 429, or 503 with ``Retry-After``, is left alone as it asks, by
+        all sources; so is one that answers nothing but "forbidden".
 
         Raises
         ------
@@ -104,8 +119,10 @@ class PoliteFetcher:
             If robots.txt disallows a hop (the reason names the rule), or its address is
             refused.
         TransientFetchError
-            If robots.txt cannot be read for now, or the host asked to be left alone, and
-            for all that :meth:`tasks.fetch.Fetcher.fetch` names.
+            If robots.txt cannot be read for now, where an article page is forbidden that
+            is none by itself, and for all that :meth:`tasks.fetch.Fetcher.fetch` names.
+        HeldFetchError
+            If the domain is being left alone.
         PermanentFetchError, ConfigError
             As :meth:`tasks.fetch.Fetcher.fetch` does.
         """
@@ -129,7 +146,7 @@ class PoliteFetcher:
         """Return the gap that robots.txt asks for, where it allows `hop`."""
         if rules.unreadable is not None:
             reason = f"robots.txt cannot be read for now ({rules.unreadable})"
-            raise TransientFetchError(url, reason, None, hop)
+            raise TransientFetchError(url, reason, rules.status, hop)
         verdict = rules.explain(hop, self._settings.agent.name)
         if not verdict.allowed:
             raise RefusedFetchError(url, f"robots.txt says {verdict.rule!r}", None, hop)
@@ -168,11 +185,14 @@ class PoliteFetcher:
                 origin.rules = parse_robots(None, error.status)
             else:
                 origin.refusal, believed_s = error, ROBOTS_RETRY_S
+        except HeldFetchError:
+            # It was not asked for, so nothing was learnt of it.
+            raise
         except TransientFetchError as error:
             believed_s = max(error.retry_after_s or 0.0, ROBOTS_RETRY_S)
             # Rules once read go on to hold while the file is out of reach.
             if origin.rules is None or origin.rules.unreadable is not None:
-                origin.rules = RobotsRules(None, error.reason)
+                origin.rules = RobotsRules(None, error.reason, error.status)
         origin.expires_at = self._settings.clock.now() + timedelta(seconds=believed_s)
 
     async def _fetch_robots(self, robots_url: str, http: HttpRules) -> Fetched:
@@ -202,30 +222,78 @@ class PoliteFetcher:
             turn = await self._take_turn(url, hop, http.min_gap_s, await may_ask(hop))
 
         try:
-            return await self._fetcher.fetch(
+            answer = await self._fetcher.fetch(
                 url, rules=http, validators=validators, accept=accept, check_hop=check_hop
             )
-        except TransientFetchError as error:
-            self._heed(error)
-            raise
+        except FetchError as error:
+            # Without a turn nobody was asked: that error is one of ours.
+            heeded = error if turn is None else self._heed(error, accept)
+            if heeded is error:
+                raise
+            raise heeded from error
         finally:
             if turn is not None:
                 turn.end()
+        if accept != "robots":
+            self._note_well(answer, accept)
+        return answer
 
     async def _take_turn(
         self, url: str, hop: str, gap_s: float | None, crawl_delay_s: float | None
     ) -> Turn:
-        host = str(ada_url.URL(hop).hostname)
+        host = registered_domain(hop)
         try:
             return await self._pacer.take_turn(host, gap_s=gap_s, crawl_delay_s=crawl_delay_s)
-        except TransientFetchError as error:
-            raise TransientFetchError(
+        except HeldFetchError as error:
+            raise HeldFetchError(
                 url, error.reason, error.status, hop, error.retry_after_s
             ) from error
 
-    def _heed(self, error: TransientFetchError) -> None:
-        """Leave a host alone that asked for it."""
-        if error.status == 429 or (error.status == 503 and error.retry_after_s):
-            host = str(ada_url.URL(error.final_url or error.url).hostname)
-            seconds = DEFAULT_HOLD_S if error.retry_after_s is None else error.retry_after_s
-            self._pacer.hold(host, seconds)
+    def hold(self, url: str, seconds: float, reason: str) -> Hold:
+        """Leave the domain of `url` alone for so long, whoever would ask."""
+        domain = registered_domain(url)
+        self._pacer.hold(domain, seconds)
+        until = self._pacer.not_before(domain) or self._settings.clock.now()
+        self._holds[domain] = Hold(until, reason)
+        return self._holds[domain]
+
+    def held(self, url: str) -> Hold | None:
+        """Return why the domain of `url` is being left alone, None where it is not."""
+        domain = registered_domain(url)
+        hold = self._holds.get(domain)
+        if hold is not None and hold.until <= self._settings.clock.now():
+            del self._holds[domain]
+            return None
+        return hold
+
+    def _note_well(self, answer: Fetched | NotModified, accept: Accept) -> None:
+        where = answer.final_url if isinstance(answer, Fetched) else answer.url
+        self._mood(where).note_well(is_page=accept == "page")
+
+    def _heed(self, error: FetchError, accept: Accept) -> FetchError:
+        """Leave a domain alone that wants it; return what the error amounts to.
+
+        A page that is forbidden on a site that gives others is not lost: the site may have
+        taken against us for an hour.
+        """
+        if error.status is None:
+            return error
+        where = error.final_url or error.url
+        mood = self._mood(where)
+        wait_s = error.retry_after_s if isinstance(error, TransientFetchError) else None
+        hold_s = mood.note_error(error.status, wait_s)
+        if hold_s is not None:
+            self.hold(where, hold_s, error.reason)
+        if error.status == 403 and accept == "page" and (mood.gives_pages or hold_s is not None):
+            return TransientFetchError(
+                error.url, error.reason, error.status, error.final_url, hold_s
+            )
+        return error
+
+    def _mood(self, url: str) -> Mood:
+        domain = registered_domain(url)
+        mood = self._moods.setdefault(domain, Mood())
+        self._moods.move_to_end(domain)
+        if len(self._moods) > _MAX_ORIGINS:
+            self._moods.popitem(last=False)
+        return mood

@@ -11,18 +11,34 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
 from flows.collector import Collector
+from flows.conduct import (
+    count_failures,
+    heed_time,
+    note_conduct,
+    note_standing,
+    stagger_s,
+    state_of,
+)
+from flows.findings import Findings
 from flows.listing import parse_listing
-from flows.watching import Judged, ReadPage
+from flows.watching import ReadPage
+from models.conduct import (
+    note_body,
+    note_not_modified,
+    usable_validators,
+    validators_to_send,
+    why_probe,
+)
 from models.errors import (
     FetchError,
+    HeldFetchError,
     NewsbeatError,
     ParseError,
     PermanentFetchError,
@@ -54,7 +70,6 @@ from models.records import (
     RuleHit,
     Schedule,
     Source,
-    State,
     StoredArticle,
     Validators,
 )
@@ -74,57 +89,6 @@ OLDER_PAGES = 5
 
 CHILD_SITEMAPS = 3
 """Sitemaps read from an index per poll: the newest ones hold what is new."""
-
-
-@dataclass
-class Findings:
-    """What a poll has found so far; becomes a :class:`PollResult` when it ends."""
-
-    source: Source
-    schedule: Schedule
-    started_at: datetime
-    listed_at: datetime | None = None
-    outcome: Outcome = "empty"
-    http_status: int | None = None
-    reason: str = ""
-    retry_after_s: float | None = None
-    hint_s: float | None = None
-    validators: Validators = field(default_factory=Validators)
-    body_sha256: str | None = None
-    entries_listed: int = 0
-    overlap: bool | None = None
-    possible_loss: bool = False
-    is_unlisted: bool = False
-    index_bytes: int = 0
-    article_bytes: int = 0
-    cpu_s: float = 0.0
-    entries: list[NewEntry] = field(default_factory=list)
-    relisted: list[NewEntry] = field(default_factory=list)
-    pages: list[Page] = field(default_factory=list)
-    read: list[ReadPage] = field(default_factory=list)
-    judged: Judged | None = None
-    has_drifted: bool = False
-    articles: list[StoredArticle] = field(default_factory=list)
-    pending: list[PendingArticle] = field(default_factory=list)
-    settled: list[str] = field(default_factory=list)
-
-    def owe(self, items: Iterable[PendingArticle], try_at: datetime, reason: str) -> None:
-        """Note those of `items` as owed that are neither settled nor owed already."""
-        done = {*self.settled, *(item.entry_id for item in self.pending)}
-        self.pending += [
-            replace(item, next_try_at=try_at, reason=reason)
-            for item in items
-            if item.entry_id not in done
-        ]
-
-    @contextlib.contextmanager
-    def timing_cpu(self) -> Iterator[None]:
-        """Add the processor time of the enclosed (blocking) work to the poll's."""
-        before = time.thread_time()
-        try:
-            yield
-        finally:
-            self.cpu_s += time.thread_time() - before
 
 
 async def poll_source(
@@ -160,7 +124,10 @@ async def poll_source(
     if schedule is None:
         return None
     source = as_polled(source)
-    findings = Findings(source, schedule, started_at=now, validators=schedule.validators)
+    findings = Findings(
+        source, schedule, now, validators=schedule.validators, conduct=schedule.conduct
+    )
+    heed_time(collector, findings, now)
     try:
         await _look(collector, findings)
         return await _store(collector, findings)
@@ -206,20 +173,17 @@ async def _look(collector: Collector, findings: Findings) -> None:
 
 async def _read_listing(collector: Collector, findings: Findings) -> Listing | None:
     """Return what the source lists, None when it says or shows that nothing changed."""
-    source = findings.source
-    answer = await collector.fetcher.fetch(
-        source.url, source, validators=findings.schedule.validators, accept="listing"
-    )
-    findings.index_bytes += answer.wire_bytes
-    findings.listed_at = answer.fetched_at
+    answer = await _ask(collector, findings)
     if isinstance(answer, NotModified):
         findings.outcome, findings.http_status, findings.overlap = "not_modified", 304, True
         findings.body_sha256 = findings.schedule.body_sha256
         return None
     findings.http_status = answer.status
+    findings.conduct = note_body(findings.conduct, answer.fetched_at)
+    given = usable_validators(answer.validators, answer.fetched_at)
     digest = hashlib.sha256(answer.body).hexdigest()
     if digest == findings.schedule.body_sha256:
-        findings.validators, findings.body_sha256 = answer.validators, digest
+        findings.validators, findings.body_sha256 = given, digest
         findings.overlap = True
         return None
     listing = await _keep_and_parse(collector, findings, answer)
@@ -227,10 +191,37 @@ async def _read_listing(collector: Collector, findings: Findings) -> Listing | N
     # Only a listing that was understood may be called known next time, and an index says
     # nothing of what is new in its sitemaps.
     is_index = bool(listing.children)
-    findings.validators = Validators() if is_index else answer.validators
+    findings.validators = Validators() if is_index else given
     findings.body_sha256 = None if is_index else digest
     findings.hint_s = listing.ttl_s
     return listing
+
+
+async def _ask(collector: Collector, findings: Findings) -> Fetched | NotModified:
+    """Return the source's list, or that it is as it was; where that is doubtful, ask again."""
+    source, now = findings.source, collector.clock.now()
+    sent = validators_to_send(findings.conduct, findings.schedule.validators, now)
+    answer = await collector.fetcher.fetch(
+        findings.address, source, validators=sent, accept="listing"
+    )
+    if isinstance(answer, NotModified):
+        findings.conduct = note_not_modified(findings.conduct, _n_expected(collector, findings))
+        findings.doubt = why_probe(findings.conduct, now)
+        if findings.doubt:
+            findings.index_bytes += answer.wire_bytes
+            answer = await collector.fetcher.fetch(findings.address, source, accept="listing")
+    findings.index_bytes += answer.wire_bytes
+    findings.listed_at, findings.hops = answer.fetched_at, answer.hops
+    return answer
+
+
+def _n_expected(collector: Collector, findings: Findings) -> float:
+    """Return how many entries the source usually publishes in the time since the last poll."""
+    last, now = findings.schedule.last_success_at, collector.clock.now()
+    if last is None:
+        return 0.0
+    hours = (now - last) / timedelta(hours=1)
+    return hours * collector.intensities.usual_per_hour(findings.source.source)
 
 
 async def _read_children(collector: Collector, findings: Findings, listing: Listing) -> Listing:
@@ -560,6 +551,8 @@ def _fail_by(findings: Findings, error: NewsbeatError) -> None:
     status = getattr(error, "status", None)
     findings.http_status = status if isinstance(status, int) else findings.http_status
     findings.retry_after_s = getattr(error, "retry_after_s", None)
+    findings.is_held = isinstance(error, HeldFetchError)
+    findings.is_silent = isinstance(error, TransientFetchError) and status is None
     reason = getattr(error, "reason", None) or str(error)
     findings.is_unlisted = isinstance(error, UnlistedError)
     if isinstance(error, RefusedFetchError):
@@ -600,7 +593,14 @@ async def _write(collector: Collector, findings: Findings) -> PollResult:
     except UnstorableError as error:
         logger.exception("poll of %s", findings.source.source)
         collector.watches.forget(findings.source.source)
-        bare = Findings(findings.source, findings.schedule, findings.started_at)
+        bare = Findings(
+            findings.source,
+            findings.schedule,
+            findings.started_at,
+            conduct=findings.conduct,
+            begun=findings.begun,
+            ended=findings.ended,
+        )
         _fail(bare, f"what it found could not be stored: {error.reason}")
         result = _conclude(collector, bare)
         await collector.write(collector.warehouse.store_poll, result)
@@ -659,7 +659,10 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
     now, before = collector.clock.now(), findings.schedule
     source = findings.source
     is_failure = findings.outcome in ("failed", "refused")
-    failures = before.consecutive_failures + 1 if is_failure else 0
+    note_conduct(collector, findings, now)
+    failures = count_failures(collector, findings, now)
+    state = state_of(findings, failures)
+    note_standing(collector, findings, state, failures, now)
     # What came out since the list was read is still unseen: waiting is reckoned from there.
     seen_at = findings.listed_at if findings.listed_at and not is_failure else now
     if not is_failure:
@@ -678,13 +681,15 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         waited_s=(seen_at - last).total_seconds() if last else None,
         weight=source.weight,
         entries_known=collector.intensities.habits(source.source).n_known,
+        stagger_s=stagger_s(collector, findings),
+        is_gone=state == "gone",
     )
     decision = choose_next_poll(moment, source.poll, _basis(collector, source, seen_at))
     after = Schedule(
         source=source.source,
         due_at=max(decision.due_at, now),
         reason=decision.reason,
-        state=_state(failures, findings.has_drifted, findings.is_unlisted),
+        state=state,
         cycle=before.cycle + 1,
         consecutive_failures=failures,
         validators=findings.validators,
@@ -694,6 +699,7 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         lease_until=None,
         body_sha256=findings.body_sha256,
         last_success_at=last if is_failure else seen_at,
+        conduct=findings.conduct,
     )
     poll = Poll(
         poll_id=f"{source.source}#{before.cycle}",
@@ -727,14 +733,6 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         verdicts=findings.judged.verdicts if findings.judged else (),
         drift=findings.judged.state if findings.judged else None,
         alarm=findings.judged.alarm if findings.judged else None,
+        begun=tuple(findings.begun),
+        ended=tuple(findings.ended),
     )
-
-
-def _state(failures: int, has_drifted: bool, is_unlisted: bool) -> State:
-    if failures >= FAILING_AFTER:
-        return "gone" if is_unlisted else "failing"
-    return "drifted" if has_drifted else "active"
-
-
-FAILING_AFTER = 3
-"""Failures in a row after which a source is called failing: one bad answer is weather."""

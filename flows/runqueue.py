@@ -35,10 +35,18 @@ class RunQueue:
     ----------
     weight_of
         Importance of a source, > 0.
+    may_start
+        Whether a source's turn may come now. While its domain is busy with others of ours
+        it may not: it would wait in line for the domain, in a place that others could use.
     """
 
-    def __init__(self, weight_of: Callable[[str], float] = lambda _source: 1.0) -> None:
+    def __init__(
+        self,
+        weight_of: Callable[[str], float] = lambda _source: 1.0,
+        may_start: Callable[[str], bool] = lambda _source: True,
+    ) -> None:
         self._weight_of = weight_of
+        self._may_start = may_start
         self._waiting: list[tuple[float, int, FlowRun]] = []
         self._due: list[tuple[float, FlowRun]] = []
         self._seen: OrderedDict[UUID, None] = OrderedDict()
@@ -66,8 +74,9 @@ class RunQueue:
         while True:
             self._changed.clear()
             self._collect_due()
-            if self._due:
-                due, run = self._due.pop(self._choose())
+            place = self._choose()
+            if place is not None:
+                due, run = self._due.pop(place)
                 return run, time.time() - due
             wait_s = self._waiting[0][0] - time.time() if self._waiting else LONGEST_LOOK_S
             # Not wait_for: it swallows a cancellation that comes in the moment of a change,
@@ -82,10 +91,17 @@ class RunQueue:
             due, _, run = heapq.heappop(self._waiting)
             self._due.append((due, run))
 
-    def _choose(self) -> int:
+    def look_again(self) -> None:
+        """Look at once whose turn it is: a poll has ended, and its domain may be free."""
+        self._changed.set()
+
+    def _choose(self) -> int | None:
         """Return the place in line of the first run of the source whose turn it is."""
         sources = [source_of(run) for _, run in self._due]
-        turn = self._turns.take({source: self._weight_of(source) for source in sources})
+        ready = [source for source in dict.fromkeys(sources) if self._may_start(source)]
+        if not ready:
+            return None
+        turn = self._turns.take({source: self._weight_of(source) for source in ready})
         return sources.index(turn)
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -29,9 +29,10 @@ from flows.collector import Collector, set_current, worker_name
 from flows.deploy import deploy_sources, pause_missing
 from flows.duties import deploy_duties
 from flows.engine import run_short, run_stock
+from flows.incidents import domain_of
 from flows.intensity import warm_up
 from flows.publish import Publisher
-from flows.runqueue import LONGEST_LOOK_S, RunQueue, due_wall
+from flows.runqueue import LONGEST_LOOK_S, RunQueue, due_wall, source_of
 from flows.schedule import Scheduler
 from models.budget import MOST_LATE_SHARE
 from models.errors import NewsbeatError, WarehouseError
@@ -77,7 +78,8 @@ class Worker:
         self.settings = settings
         self.collector = collector
         self.orchestrator = orchestrator
-        self.queue = RunQueue(self._weight_of)
+        self.queue = RunQueue(self._weight_of, self._may_start)
+        self._busy: Counter[str] = Counter()
         self.scheduler = Scheduler(collector, orchestrator, self.queue.add)
         self.publisher = Publisher(collector, orchestrator)
         self.alerter = Alerter(collector, orchestrator.emit_event)
@@ -278,9 +280,11 @@ class Worker:
             run, late_s = await self.queue.next_due()
             await self._rest()
             self.lateness_s.append(late_s)
+            domain = self._domain_of(source_of(run))
+            self._busy[domain] += 1
             task = asyncio.create_task(self._execute(run), name=run.name)
             self.running[run.id] = task
-            task.add_done_callback(partial(self._done, run.id))
+            task.add_done_callback(partial(self._done, run.id, domain))
 
     async def _update_price(self) -> None:
         """Bring the price in line; polls that began late say that too many are due."""
@@ -299,9 +303,22 @@ class Worker:
         known = self.collector.sources.get(source)
         return known.weight if known else 1.0
 
-    def _done(self, run_id: UUID, _task: asyncio.Task[None]) -> None:
+    def _domain_of(self, source: str) -> str:
+        """Return the domain that a source's polls ask; empty for what is no source."""
+        known = self.collector.sources.get(source)
+        return domain_of(known.url) if known else ""
+
+    def _may_start(self, source: str) -> bool:
+        domain = self._domain_of(source)
+        return not domain or self._busy[domain] < self.settings.fetch.host_connections
+
+    def _done(self, run_id: UUID, domain: str, _task: asyncio.Task[None]) -> None:
         self.running.pop(run_id, None)
+        self._busy[domain] -= 1
+        if not self._busy[domain]:
+            del self._busy[domain]
         self._places.release()
+        self.queue.look_again()
 
     async def _execute(self, run: FlowRun) -> None:
         """Run one flow run. What it comes to is in its state; nothing escapes from here."""

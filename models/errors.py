@@ -109,6 +109,10 @@ class TransientFetchError(FetchError):
         self.retry_after_s = retry_after_s
 
 
+class HeldFetchError(TransientFetchError):
+    """A fetch that was not made, as its host is being left alone: nothing failed."""
+
+
 class PermanentFetchError(FetchError):
     """A fetch that will not work later either: 404, 410, certificate."""
 

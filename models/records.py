@@ -19,6 +19,7 @@ State = Literal["active", "paused", "failing", "drifted", "gone"]
 Precision = Literal["instant", "minute", "day"]
 Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline", "listing"]
 Standing = Literal["learning", "watching", "layout", "text"]
+IncidentKind = Literal["outage", "host", "held", "failing", "gone", "moved", "validators"]
 Packed = bytes
 """A state that only newsbeat reads."""
 
@@ -211,6 +212,7 @@ class NotModified:
     elapsed_s: float
     wire_bytes: int
     validators: Validators = field(default_factory=Validators)
+    hops: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,6 +602,41 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Conduct:
+    """How a source's server has behaved, as far as the next poll must know.
+
+    Attributes
+    ----------
+    body_at
+        When its list last came whole.
+    n_not_modified
+        Answers "not modified" in a row since then.
+    n_expected
+        Entries that should have come out meanwhile, by the source's habits.
+    distrusted_at
+        Since when its validators are not believed; None while they are.
+    moved_to, moved_since, n_moved
+        Where its address redirects to for good, since when, and in how many polls.
+    address, address_of
+        The address it is polled at since such a move was confirmed, and the one of the
+        catalogue that it stands in for: once that changes, it no longer holds.
+    n_gone
+        Answers "gone" (410) in a row.
+    """
+
+    body_at: datetime | None = None
+    n_not_modified: int = 0
+    n_expected: float = 0.0
+    distrusted_at: datetime | None = None
+    moved_to: str | None = None
+    moved_since: datetime | None = None
+    n_moved: int = 0
+    address: str | None = None
+    address_of: str | None = None
+    n_gone: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """A row of ``schedule``: what comes next for a source.
 
@@ -625,6 +662,35 @@ class Schedule:
     lease_until: datetime | None = None
     body_sha256: str | None = None
     last_success_at: datetime | None = None
+    conduct: Conduct = field(default_factory=Conduct)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A row of ``incidents``: something that stands until it is mended.
+
+    Attributes
+    ----------
+    kind
+        What it is, see `models.incidents`.
+    subject
+        The source or the registered domain it is about; empty for our own line.
+    reason
+        In one line.
+    evidence
+        What it was concluded from, JSON-ready.
+    """
+
+    kind: IncidentKind
+    subject: str
+    begun_at: datetime
+    reason: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[IncidentKind, str]:
+        """What tells it from others that stand at the same time."""
+        return self.kind, self.subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -710,6 +776,8 @@ class PollResult:
         How the source stands after them; None where no article page came.
     alarm
         The change that these pages revealed.
+    begun, ended
+        Incidents that the poll showed to have begun, and those it showed to be over.
     """
 
     poll: Poll
@@ -725,6 +793,8 @@ class PollResult:
     verdicts: tuple[PageVerdict, ...] = ()
     drift: DriftState | None = None
     alarm: DriftAlarm | None = None
+    begun: tuple[Incident, ...] = ()
+    ended: tuple[tuple[IncidentKind, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,6 +306,7 @@ class Fetcher:
             validators=Validators(
                 new.etag or kept.etag, new.last_modified or kept.last_modified, new.url
             ),
+            hops=tuple(exchange.hops),
         )
 
     def _fetched(self, exchange: Exchange, response: httpx.Response, body: bytes) -> Fetched:

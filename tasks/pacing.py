@@ -1,4 +1,4 @@
-"""When a host may be asked again: one queue per host, on the product's clock."""
+"""When a host may be asked again: one queue per registered domain, on the product's clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from models.errors import TransientFetchError
+from models.errors import HeldFetchError
 from tasks.clock import Clock
 
 MAX_CRAWL_DELAY_S = 30.0
@@ -103,7 +103,7 @@ class HostPacer:
         Parameters
         ----------
         host
-            Name of the host.
+            Whom the pace is kept for: the registered domain, however its hosts are called.
         gap_s
             The source's own gap, in place of the general one.
         crawl_delay_s
@@ -111,7 +111,7 @@ class HostPacer:
 
         Raises
         ------
-        TransientFetchError
+        HeldFetchError
             If the host asked to be left alone for more than a minute from now.
         """
         state = self._state(host)
@@ -135,7 +135,7 @@ class HostPacer:
         return Turn(state)
 
     def hold(self, host: str, seconds: float) -> None:
-        """Leave `host` alone for `seconds` from now, at most a day: it asked for it."""
+        """Leave `host` alone for `seconds` from now, at most a day."""
         until = self._clock.now() + timedelta(seconds=min(seconds, MAX_HOLD_S))
         state = self._state(host)
         state.not_before = max(state.not_before or until, until)
@@ -167,8 +167,8 @@ class HostPacer:
             return
         left_s = (state.not_before - self._clock.now()) / timedelta(seconds=1)
         if left_s > MAX_WAIT_S:
-            raise TransientFetchError(
-                host, f"{host} asked to be left alone for {left_s:.0f} s more", None, None, left_s
+            raise HeldFetchError(
+                host, f"{host} is left alone for {left_s:.0f} s more", None, None, left_s
             )
 
     def _state(self, host: str) -> _Host:

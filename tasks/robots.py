@@ -75,11 +75,19 @@ class RobotsRules:
         What was read; None where there was nothing to read.
     unreadable
         Why the rules cannot be read for now; None where they could.
+    status
+        HTTP status of that answer, where one came.
     """
 
-    def __init__(self, parsed: protego.Protego | None, unreadable: str | None = None) -> None:
+    def __init__(
+        self,
+        parsed: protego.Protego | None,
+        unreadable: str | None = None,
+        status: int | None = None,
+    ) -> None:
         self._parsed = parsed
         self.unreadable = unreadable
+        self.status = status
         self._group = functools.lru_cache(maxsize=4)(self._find_group)
 
     def allows(self, url: str, agent: str) -> bool:
@@ -153,7 +161,7 @@ def parse_robots(body: bytes | None, status: int | None) -> RobotsRules:
     if status is None:
         return RobotsRules(None, "no answer")
     if status == 429 or status >= 500:
-        return RobotsRules(None, f"HTTP {status}")
+        return RobotsRules(None, f"HTTP {status}", status)
     if body is None or not 200 <= status < 300:
         return RobotsRules(None)
     return RobotsRules(_parse(body[:ROBOTS_BYTES]))

@@ -27,6 +27,7 @@ from models.records import (
     DriftState,
     FittedModel,
     HourlyForecast,
+    Incident,
     KnownEntry,
     Observed,
     Page,
@@ -45,7 +46,17 @@ from models.records import (
 from models.standing import AFTER_ALL
 from models.triage.ladder import Notice
 from models.triage.scope import Burst
-from tasks.duck import drift, fitted, hits, notices, observations, polls, schedules, status
+from tasks.duck import (
+    drift,
+    fitted,
+    hits,
+    incidents,
+    notices,
+    observations,
+    polls,
+    schedules,
+    status,
+)
 from tasks.duck.database import connect, explained
 from tasks.duck.endpoint import (
     ENDPOINT_FILE,
@@ -324,6 +335,10 @@ class Warehouse:
                 ) from error
         self._claimed.discard(result.poll.source)
         return counts
+
+    def read_incidents(self) -> list[Incident]:
+        """Return what stands: incidents that have begun and are not over, the oldest first."""
+        return incidents.read_standing(self.query)
 
     def read_recent_polls(self, source: str, limit: int = 20) -> list[RecentPoll]:
         """Return the last polls of a source, the newest first."""

@@ -13,6 +13,7 @@ EXAMPLES = [
     errors.ConfigError("newsbeat.toml", "", None, "not readable as TOML"),
     errors.FetchError("https://news.example/", "broken pipe", 502, "https://cdn.example/"),
     errors.TransientFetchError("https://news.example/", "too many requests", 429, None, 30.0),
+    errors.HeldFetchError("https://news.example/", "left alone", None, None, 30.0),
     errors.PermanentFetchError("https://news.example/", "gone", 410),
     errors.RefusedFetchError("https://news.example/", "robots.txt says no"),
     errors.ParseError("https://news.example/rss", "a web page, no feed"),

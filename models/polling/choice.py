@@ -86,6 +86,8 @@ def choose_next_poll(moment: Moment, rules: PollRules, basis: Basis | None = Non
         wait_s = moment.retry_after_s
         notes.append(f"the server asked to wait {spell_duration(moment.retry_after_s)}")
     wait_s *= 1.0 + _jitter_share(policy, moment) * _fraction(moment)
+    if moment.retry_after_s:
+        wait_s += moment.stagger_s * _fraction(moment)
     due_s = moment.now_s + wait_s
     clauses = "; ".join([wish.reason, *notes])
     return Decision(
@@ -134,6 +136,9 @@ def make_policy(rules: PollRules, basis: Basis | None = None) -> Policy:
 
 def _hold_back(wait_s: float, moment: Moment, rules: PollRules, notes: list[str]) -> float:
     """Return the wait after failures in a row, or after a hint that still counts."""
+    if moment.is_gone:
+        notes.append("it is gone for good: one look a day")
+        return max(wait_s, BACKOFF_CEILING_S)
     if moment.consecutive_failures > 1:
         notes.append(f"held back after {moment.consecutive_failures} failures in a row")
         return max(wait_s, _backoff_s(moment, rules))
@@ -159,6 +164,8 @@ def _clamp(wait_s: float, rules: PollRules, moment: Moment, notes: list[str]) ->
 
 
 def _backoff_s(moment: Moment, rules: PollRules) -> float:
+    if moment.is_gone:
+        return BACKOFF_CEILING_S
     if moment.consecutive_failures < 2:
         return 0.0
     doublings = min(moment.consecutive_failures - 1, 30)

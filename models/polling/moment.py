@@ -36,6 +36,10 @@ class Moment:
         The source's importance.
     entries_known
         Entries of the source seen so far, up to some hundreds.
+    stagger_s
+        Over so long the sources of one domain come back once it need not be left alone.
+    is_gone
+        Whether it answers that it is gone for good.
     """
 
     source: str
@@ -50,6 +54,8 @@ class Moment:
     waited_s: float | None = None
     weight: float = 1.0
     entries_known: int = 1000
+    stagger_s: float = 0.0
+    is_gone: bool = False
 
     def as_inputs(self) -> dict[str, Any]:
         """Return the fields as a JSON-ready dictionary; ``Moment(**inputs)`` reads it back."""

@@ -189,25 +189,51 @@ def raise_state(
     """
     if read_notices(connection, "kind = ? AND source = ? AND closed_at IS NULL", [kind, source]):
         return False
+    draft = Notice(
+        notice_id="",
+        kind=kind,
+        subject=subject,
+        source=source,
+        level=level,
+        channel="",
+        text=text,
+        raised_at=now,
+        story_id=digest(kind, source, now),
+        outlets=(source,),
+    )
+    return tell_all(connection, draft, labels, settings)
+
+
+def tell_all(
+    connection: duckdb.DuckDBPyConnection, draft: Notice, labels: Sequence[str], settings: Settings
+) -> bool:
+    """Write a notice for every channel that takes its level; return whether any does.
+
+    Parameters
+    ----------
+    draft
+        The notice, but for its name, its channel and when it is due.
+    """
     taking = [
-        channel for channel in settings.open_channels.values() if takes(channel, level, set(labels))
+        channel
+        for channel in settings.open_channels.values()
+        if takes(channel, draft.level, set(labels))
     ]
     for channel in taking:
-        notice = Notice(
-            notice_id=digest(kind, source, channel.name, now)[:12],
-            kind=kind,
-            subject=subject,
-            source=source,
-            level=level,
+        notice = replace(
+            draft,
+            notice_id=digest(draft.story_id, channel.name)[:12],
             channel=channel.name,
-            text=text,
-            raised_at=now,
-            story_id=digest(kind, source, now),
-            outlets=(source,),
-            due_at=first_due(level, now, channel, settings.alerts.pace),
+            due_at=first_due(draft.level, draft.raised_at, channel, settings.alerts.pace),
         )
         write_notice(connection, notice)
     return bool(taking)
+
+
+def close_story(connection: duckdb.DuckDBPyConnection, story_id: str, now: datetime) -> None:
+    """Note that what a story's notices tell is over."""
+    for notice in read_notices(connection, "story_id = ? AND closed_at IS NULL", [story_id]):
+        change_notice(connection, replace(notice, closed_at=now, due_at=None))
 
 
 def close_state(

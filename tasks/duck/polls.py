@@ -15,6 +15,7 @@ from models.lag import publication_lag_s
 from models.records import NewEntry, PollResult, Precision, StoredArticle, StoredCounts
 from tasks.duck.drift import store_drift
 from tasks.duck.hits import StoredVersion, store_hits
+from tasks.duck.incidents import store_incidents
 from tasks.duck.notices import FAILURE, close_state, raise_notices, raise_state
 from tasks.duck.rows import Row, insert_rows, marks, select_by_ids, storable
 from tasks.settings import Settings
@@ -70,6 +71,7 @@ def store_poll(
     _store_pending(connection, result)
     n_hits = _store_hits(connection, result, rows.stored, settings)
     _tell_failure(connection, result, settings)
+    store_incidents(connection, result, settings)
     store_drift(connection, result, settings)
     mean_lag_s = sum(rows.lags) / len(rows.lags) if rows.lags else None
     # What was fetched again and is as before does not count as stored.
@@ -105,11 +107,15 @@ def _tell_failure(
     """Tell that a source fails time and again, or that it is well: silence is news too."""
     poll, schedule = result.poll, result.schedule
     if schedule.state in ("failing", "gone"):
+        is_gone = schedule.conduct.n_gone > 0
+        n_failures = schedule.consecutive_failures
         raise_state(
             connection,
             FAILURE,
             poll.source,
-            f"{poll.source} could not be read {schedule.consecutive_failures} times in a row",
+            f"{poll.source} says that it is gone for good"
+            if is_gone
+            else f"{poll.source} could not be read {n_failures} times in a row",
             poll.reason,
             settings.alerts.failing_level,
             result.labels,

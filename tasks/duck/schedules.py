@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Any
 
 import duckdb
 
 from models.first_poll import choose_first_poll
-from models.records import PollResult, Schedule, Source, Validators
+from models.records import Conduct, PollResult, Schedule, Source, Validators
 from tasks.duck.rows import Row, insert_rows, marks, storable, utc_row
 
 LEFT_CATALOGUE = "no longer in the catalogue"
 
 _COLUMNS = (
     "source, due_at, reason, state, cycle, consecutive_failures, etag, last_modified, "
-    "validators_url, host_not_before, lease_until, body_sha256, last_success_at"
+    "validators_url, host_not_before, lease_until, body_sha256, last_success_at, "
+    "body_at, n_not_modified, n_expected, distrusted_at, moved_to, moved_since, n_moved, "
+    "address, address_of, n_gone"
 )
 
 
@@ -173,13 +175,14 @@ def _row(schedule: Schedule) -> Row:
         schedule.lease_until,
         schedule.body_sha256,
         schedule.last_success_at,
+        *astuple(schedule.conduct),
     )
 
 
 def _schedule(row: Row) -> Schedule:
     (
         source, due_at, reason, state, cycle, failures, etag, last_modified, validators_url,
-        host_not_before, lease_until, body_sha256, last_success_at,
+        host_not_before, lease_until, body_sha256, last_success_at, *conduct,
     ) = utc_row(row)  # fmt: skip
     return Schedule(
         source=source,
@@ -193,4 +196,5 @@ def _schedule(row: Row) -> Schedule:
         lease_until=lease_until,
         body_sha256=body_sha256,
         last_success_at=last_success_at,
+        conduct=Conduct(*conduct),
     )

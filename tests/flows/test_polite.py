@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from flows.polite import DEFAULT_HOLD_S, PoliteFetcher
+from flows.polite import PoliteFetcher
 from models.errors import PermanentFetchError, RefusedFetchError, TransientFetchError
+from models.holds import DEFAULT_HOLD_S
 from models.records import Fetched, HttpRules, NotModified, Source, Validators
 from tasks.clock import Clock
 from tasks.settings import FetchSettings, Settings

@@ -269,6 +269,9 @@ async def test_an_error_of_ours_on_a_listing_is_a_failed_poll(open_newsroom: Any
             async def fetch(self, *_: Any, **__: Any) -> Fetched:
                 raise ZeroDivisionError("by nothing")
 
+            def held(self, _: str) -> None:
+                return None
+
         room.collector.fetcher = Broken()
         result = await room.polled()
         assert result.poll.reason == "internal error: ZeroDivisionError: by nothing"

@@ -801,6 +801,24 @@ async def test_a_run_is_given_out_on_time_when_the_clock_is_put_forward(
     assert late_s > 2900.0
 
 
+async def test_a_domain_that_is_busy_takes_no_place_that_others_could_use() -> None:
+    busy = {"a"}
+    queue = RunQueue(may_start=lambda source: source not in busy)
+    for name, due_in_s in (("a", -9.0), ("b", -1.0)):
+        run = queued(due_in_s)
+        run.parameters["source"] = name
+        queue.add(run)
+    first, _ = await asyncio.wait_for(queue.next_due(), 5)
+    assert first.parameters["source"] == "b"
+    waiting = asyncio.create_task(queue.next_due())
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    busy.clear()
+    queue.look_again()
+    then, _ = await asyncio.wait_for(waiting, 0.5)
+    assert then.parameters["source"] == "a"
+
+
 def test_a_run_that_was_forgotten_may_be_queued_again() -> None:
     queue = RunQueue()
     run = queued(-1.0)

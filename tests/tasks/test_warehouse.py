@@ -24,6 +24,7 @@ TABLES = {
     "article_heads", "article_versions", "pending_articles", "pages", "intensity_models",
     "budget", "forecasts", "reference_models", "page_verdicts", "drift_checks", "rule_hits",
     "notices", "stories", "outbox", "untriaged", "drift_states", "repairs", "schema_migrations",
+    "incidents",
 }  # fmt: skip
 VIEWS = {
     "lag_by_source_day", "traffic_by_source_day", "source_health", "forecast_vs_actual",

@@ -1,0 +1,88 @@
+"""What a poll has found so far, on its way to being stored."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from flows.watching import Judged, ReadPage
+from models.records import (
+    Conduct,
+    Hop,
+    Incident,
+    IncidentKind,
+    NewEntry,
+    Outcome,
+    Page,
+    PendingArticle,
+    Schedule,
+    Source,
+    StoredArticle,
+    Validators,
+)
+
+
+@dataclass
+class Findings:
+    """What a poll has found so far; becomes a :class:`PollResult` when it ends."""
+
+    source: Source
+    schedule: Schedule
+    started_at: datetime
+    listed_at: datetime | None = None
+    outcome: Outcome = "empty"
+    http_status: int | None = None
+    reason: str = ""
+    retry_after_s: float | None = None
+    hint_s: float | None = None
+    validators: Validators = field(default_factory=Validators)
+    body_sha256: str | None = None
+    entries_listed: int = 0
+    overlap: bool | None = None
+    possible_loss: bool = False
+    is_unlisted: bool = False
+    index_bytes: int = 0
+    article_bytes: int = 0
+    cpu_s: float = 0.0
+    entries: list[NewEntry] = field(default_factory=list)
+    relisted: list[NewEntry] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
+    read: list[ReadPage] = field(default_factory=list)
+    judged: Judged | None = None
+    has_drifted: bool = False
+    articles: list[StoredArticle] = field(default_factory=list)
+    pending: list[PendingArticle] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+    conduct: Conduct = field(default_factory=Conduct)
+    hops: tuple[Hop, ...] = ()
+    doubt: str = ""
+    is_silent: bool = False
+    is_held: bool = False
+    begun: list[Incident] = field(default_factory=list)
+    ended: list[tuple[IncidentKind, str]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        """Where the source is polled: the catalogue's address, or the one it moved to."""
+        return self.conduct.address or self.source.url
+
+    def owe(self, items: Iterable[PendingArticle], try_at: datetime, reason: str) -> None:
+        """Note those of `items` as owed that are neither settled nor owed already."""
+        done = {*self.settled, *(item.entry_id for item in self.pending)}
+        self.pending += [
+            replace(item, next_try_at=try_at, reason=reason)
+            for item in items
+            if item.entry_id not in done
+        ]
+
+    @contextlib.contextmanager
+    def timing_cpu(self) -> Iterator[None]:
+        """Add the processor time of the enclosed (blocking) work to the poll's."""
+        before = time.thread_time()
+        try:
+            yield
+        finally:
+            self.cpu_s += time.thread_time() - before
