@@ -61,11 +61,11 @@ class FetchSettings:
     max_hops
         Redirects followed.
     host_gap_s
-        Least seconds between two requests to one host.
+        Least seconds between two requests to one registered domain.
     host_connections
-        Connections to one host at a time.
+        Requests to one registered domain at a time, and polls of it.
     robots_ttl_s
-        How long a robots.txt is believed.
+        How long a robots.txt is believed; RFC 9309 allows a day.
     """
 
     max_bytes: int = 20 * 2**20
@@ -457,6 +457,7 @@ _LEAST_MOST: dict[str, tuple[float, float]] = {
     "fetch.max_hops": (0, 50),
     "fetch.max_header_bytes": (1024, 2**24),
     "fetch.host_connections": (1, 64),
+    "fetch.robots_ttl_s": (0, 86_400),
     "extract.workers": (1, 64),
     "extract.timeout_s": (0.1, 3600),
     "extract.memory_mb": (128, 2**20),
