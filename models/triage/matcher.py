@@ -14,7 +14,7 @@ from models.triage.lexicon import Found, Key, Lexicon, build_lexicon
 from models.triage.morphology import readings
 from models.triage.rules import Mode, Rule, Term
 from models.triage.scope import Origin, is_in_scope
-from models.triage.words import is_word, sentence_around, words_of
+from models.triage.words import Sentences, is_word, words_of
 
 MOST_SHOWN = 50
 """Places of one rule that are told."""
@@ -142,13 +142,14 @@ class Matcher:
         spots: Spots = {term: [_Spot(one) for one in places] for term, places in found.items()}
         disguised = self._find_disguised(folded, spots) if self._disguises else {}
         candidates = {at for term in (*spots, *disguised) for at in self._users.get(term, ())}
+        sentences = Sentences(passage.text)
         matches = []
         for at in sorted(candidates):
             ready = self._ready[at]
             if origin is not None and not is_in_scope(ready.rule.scope, origin):
                 continue
             seen = _merged(spots, disguised) if ready.rule.lookalikes else spots
-            match = _Trial(self._lexicon, ready, passage, folded, seen).result()
+            match = _Trial(self._lexicon, ready, passage, folded, seen, sentences).result()
             if match is not None:
                 matches.append(match)
         return sorted(matches, key=lambda match: match.level)
@@ -189,7 +190,13 @@ class _Trial:
     """One rule tried on one passage."""
 
     def __init__(
-        self, lexicon: Lexicon, ready: _Ready, passage: Passage, folded: Folded, spots: Spots
+        self,
+        lexicon: Lexicon,
+        ready: _Ready,
+        passage: Passage,
+        folded: Folded,
+        spots: Spots,
+        sentences: Sentences,
     ) -> None:
         self._lexicon = lexicon
         self._ready = ready
@@ -197,6 +204,7 @@ class _Trial:
         self._passage = passage
         self._folded = folded
         self._spots = spots
+        self._sentences = sentences
 
     def result(self) -> RuleMatch | None:
         groups = [self._of_group(terms) for terms in self._ready.wanted]
@@ -212,9 +220,7 @@ class _Trial:
                 return None
             groups, width = closest
         places = self._told(itertools.chain.from_iterable(groups))
-        sentences = tuple(
-            sentence_around(self._passage.text, place.start, place.end) for place in places
-        )
+        sentences = tuple(self._sentences.around(place.start, place.end) for place in places)
         return RuleMatch(self._rule, places, self._rule.level, self._why(width), sentences)
 
     def _of_group(self, terms: Sequence[int]) -> list[_Spot]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 
 WORD = re.compile(r"(?:[^\W_]|(?<=\w)[\u0300-\u036f\u0900-\u0903\u093a-\u094f])+")
 """Letters and digits of any script; a hyphen or apostrophe ends a word."""
@@ -60,24 +62,34 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
     return (found.span() for found in WORD.finditer(text))
 
 
-def sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentence that holds `start` to `end`, in one line; cut where it is very long.
+class Sentences:
+    """The sentences of one text, looked for once, when the first is asked for.
 
     Examples
     --------
-    >>> sentence_around("Тихо. На ул. Мира взрыв! Двое ранены.", 18, 23)
+    >>> Sentences("Тихо. На ул. Мира взрыв! Двое ранены.").around(18, 23)
     'На ул. Мира взрыв!'
     """
-    low = max(0, start - SENTENCE_CHARS)
-    begins, ends = low, min(len(text), end + SENTENCE_CHARS)
-    is_cut_before, is_cut_after = low > 0, ends < len(text)
-    for found in _SENTENCE_END.finditer(text, low, ends):
-        if _NO_END.search(text, max(low, found.start() - 8), found.end()) and "\n" not in found[0]:
-            continue
-        if found.end() <= start:
-            begins, is_cut_before = found.end(), False
-        elif found.start() >= end or found.end() >= end:
-            ends, is_cut_after = found.end(), False
-            break
-    sentence = " ".join(text[begins:ends].split())
-    return f"{'… ' if is_cut_before else ''}{sentence}{' …' if is_cut_after else ''}"
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        text = self._text
+        return [
+            found.end()
+            for found in _SENTENCE_END.finditer(text)
+            if "\n" in found[0] or not _NO_END.search(text, found.start() - 8, found.end())
+        ]
+
+    def around(self, start: int, end: int) -> str:
+        """Return the sentence that holds `start` to `end`, in one line; cut where very long."""
+        text, ends = self._text, self._ends
+        at = bisect_right(ends, start)
+        begins = ends[at - 1] if at else 0
+        at = bisect_left(ends, end, lo=at)
+        stops = ends[at] if at < len(ends) else len(text)
+        low, high = start - SENTENCE_CHARS, end + SENTENCE_CHARS
+        sentence = " ".join(text[max(begins, low) : min(stops, high)].split())
+        return f"{'… ' if begins < low else ''}{sentence}{' …' if stops > high else ''}"
