@@ -8,7 +8,8 @@ drawn from other texts than those that are matched, at most one in 50 of which h
 word, as rules are: rules that hit every text are none. The same words are looked for by a loop over
 all rules, and by one alternation of Python's ``re``, in the same run; all three must find
 the same. More rules find more, and each find is told with its sentence and reason: a second
-column has as many rules of words that none of the texts has, the cost of looking alone. Quality: every word of the texts is compared with tables of forms written by hand
+column has as many rules of words that none of the texts has, the cost of looking alone.
+Quality: every word of the texts is compared with tables of forms written by hand
 (``parts/inflections.toml``).
 """
 
