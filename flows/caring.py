@@ -35,7 +35,14 @@ from models.records import (
     Repair,
     Source,
 )
-from models.standing import AFTER_ALL, describe_fired, describe_repair, find_set_alarm, is_relearnt
+from models.standing import (
+    AFTER_ALL,
+    describe_drift,
+    describe_fired,
+    describe_repair,
+    find_set_alarm,
+    is_relearnt,
+)
 from tasks.checks import write_document
 
 if TYPE_CHECKING:
@@ -115,13 +122,15 @@ class Care:
         self._collector = collector
         self._warehouse = collector.warehouse
         self._write = collector.write
+        self._owed: set[str] | None = None
 
     async def after_poll(self, result: PollResult) -> CareReport | None:
         """Do what is due after a poll; None where nothing is.
 
         Nothing that goes wrong here undoes the poll: it is reported as a failure.
         """
-        if result.drift is None:
+        source = result.poll.source
+        if result.drift is None and not await self._is_owed(source):
             return None
         report = CareReport()
         try:
@@ -132,21 +141,41 @@ class Care:
         except Exception as error:
             logger.exception("%s", result.poll.source)
             report.failure = report.failure or f"it could not be checked: {error!r}"
+        if report.failure:
+            await self.note_told(source)
         is_needed = report.failure or report.notes or report.check
         return report if is_needed else None
+
+    async def _is_owed(self, source: str) -> bool:
+        """Return, once, whether a worker died that had found a change and not yet said so."""
+        if self._owed is None:
+            self._owed = set(await self._write(self._warehouse.read_untold))
+        is_owed = source in self._owed
+        self._owed.discard(source)
+        return is_owed
+
+    async def note_told(self, source: str) -> None:
+        """Note that a run fails for what was found, so that no other does."""
+        watches, now = self._collector.watches, self._collector.clock.now()
+        async with watches.held(source):
+            state = await watches.state(source, now)
+            if state.is_untold:
+                told = replace(state, updated_at=now, is_untold=False)
+                await self._write(self._warehouse.write_references, [], [told])
+                watches.keep(told)
 
     async def _look_after(self, result: PollResult, report: CareReport) -> None:
         source, now = self._collector.source(result.poll.source), self._collector.clock.now()
         state = report.state = await self._collector.watches.state(source.source, now)
-        if result.alarm is not None:
-            report.failure = result.alarm.text
+        if state.is_untold:
+            _, report.failure = describe_drift(state)
         elif self._collector.workshop.is_busy and state.standing != "learning":
             return
         if state.standing == "learning":
             if _is_worth_trying(state, result):
                 await self._learn_first(state, report)
             return
-        if result.alarm is not None or state.n_unchecked >= self._limit:
+        if state.is_untold or state.n_unchecked >= self._limit:
             await self._check(state, report)
         state = report.state
         if state.standing == "text" and report.failure:

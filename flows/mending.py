@@ -157,7 +157,10 @@ class Mending:
         state = await self._state(source)
         if state.standing == "learning":
             await self._learn_now(state)
-        return await self._collector.care.check(source, LEAST_CHECKED)
+        report = await self._collector.care.check(source, LEAST_CHECKED)
+        if report.is_failure:
+            await self._collector.care.note_told(source)
+        return report
 
     async def _learn_now(self, state: DriftState) -> None:
         care = self._collector.care

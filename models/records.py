@@ -403,6 +403,8 @@ class DriftState:
         What led, and where on the page the text came from before and now.
     n_pages, n_unchecked
         Article pages since `learn_from`, and since the last check of a set.
+    is_untold
+        Whether a change was found for which no flow run has failed yet.
     """
 
     source: str
@@ -419,6 +421,7 @@ class DriftState:
     reason: str = ""
     n_pages: int = 0
     n_unchecked: int = 0
+    is_untold: bool = False
 
     @property
     def has_drifted(self) -> bool:

@@ -68,8 +68,9 @@ def find_alarm(state: DriftState, drift: Drift | None, now: datetime) -> DriftAl
         place_after=drift.place_after or None,
         reason=drift.reason,
         n_pages=drift.n_pages,
+        is_untold=True,
     )
-    return DriftAlarm(after, *_words(after))
+    return DriftAlarm(after, *describe_drift(after))
 
 
 def find_set_alarm(
@@ -96,8 +97,9 @@ def find_set_alarm(
         channel=result.fired[0].criterion,
         reason=f"{n_pages} pages together differ in {describe_fired(result.fired)}",
         n_pages=max(n_pages, state.n_pages) if state.has_drifted else n_pages,
+        is_untold=True,
     )
-    return DriftAlarm(after, *_words(after))
+    return DriftAlarm(after, *describe_drift(after))
 
 
 def _speaks_of(fired: Sequence[Finding], columns: frozenset[str]) -> bool:
@@ -123,7 +125,7 @@ def describe_fired(fired: Sequence[Finding], limit: int = 4) -> str:
     return ", ".join(dict.fromkeys(names[:limit])) + more
 
 
-def _words(state: DriftState) -> tuple[str, str]:
+def describe_drift(state: DriftState) -> tuple[str, str]:
     """Return the notice of a drift: in one line, and in full."""
     assert state.since_at is not None
     since, source = f"{state.since_at:%Y-%m-%d %H:%M} UTC", state.source

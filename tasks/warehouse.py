@@ -466,6 +466,10 @@ class Warehouse:
         """Return how every source stands with the drift detectors, or one of them."""
         return drift.read_states(self.query, source)
 
+    def read_untold(self) -> list[str]:
+        """Return the sources with a change for which no flow run has failed yet."""
+        return drift.read_untold(self.query)
+
     def read_references(self, source: str | None = None) -> list[ReferenceModel]:
         """Return the reference of every source that has one, or of one source."""
         return drift.read_references(self.query, source)

@@ -92,7 +92,7 @@ def _verdict_row(verdict: PageVerdict) -> Row:
 
 _STATE = (
     "source, updated_at, standing, monitor, learn_from, clean_before, since_page, since_at, "
-    "channel, place_before, place_after, reason, n_pages, n_unchecked"
+    "channel, place_before, place_after, reason, n_pages, n_unchecked, is_untold"
 )
 
 
@@ -114,6 +114,7 @@ def write_state(connection: duckdb.DuckDBPyConnection, state: DriftState) -> Non
         state.reason,
         state.n_pages,
         state.n_unchecked,
+        state.is_untold,
     )
     insert_rows(connection, "drift_states", [row])
 
@@ -122,6 +123,11 @@ def read_states(query: Query, source: str | None = None) -> list[DriftState]:
     """Return how every source stands, or one."""
     which = f"WHERE source = '{_quoted(source)}'" if source is not None else ""
     return [DriftState(*row) for row in query(f"SELECT {_STATE} FROM drift_states {which}")]  # noqa: S608
+
+
+def read_untold(query: Query) -> list[str]:
+    """Return the sources with a change for which no flow run has failed yet."""
+    return [source for (source,) in query("SELECT source FROM drift_states WHERE is_untold")]
 
 
 # --- references ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.caring import CareReport
+from flows.caring import Care, CareReport
 from flows.collect import final_state
 from flows.referencing import ReferenceRefit
 from models.errors import NewsbeatError
@@ -228,6 +228,31 @@ async def test_a_restart_goes_on_with_the_evidence_it_had(open_room: Any) -> Non
         assert post.watch.to_bytes() == bytes(before_restart[0])
         n, _, _ = await room.until_failure()
         assert n <= 8
+
+
+async def test_what_a_dead_worker_found_and_did_not_say_the_next_one_says_once(
+    open_room: Any,
+) -> None:
+    async with open_room(changing_source("structured", "structured_half")) as room:
+        await room.learn()
+        alarm = None
+        while alarm is None or alarm.state.standing != "text":
+            room.room.step(minutes=MINUTES)
+            # The worker dies after each poll, before it sees to what came of it.
+            alarm = (await room.room.polled()).alarm
+        next_worker = Care(room.room.collector)
+        room.room.step(minutes=1)
+        result = await room.room.polled()
+        assert (result.poll.entries_new, result.drift) == (0, None)
+        report = await next_worker.after_poll(result)
+        assert report is not None
+        assert report.failure == alarm.text
+        assert report.check is not None
+        assert report.repair is not None
+        assert final_state(result, report).is_failed()
+        for care in (next_worker, Care(room.room.collector)):
+            room.room.step(minutes=1)
+            assert await care.after_poll(await room.room.polled()) is None
 
 
 async def test_the_nightly_refit_builds_what_is_missing_and_reports_it(open_room: Any) -> None:
