@@ -393,12 +393,14 @@ def add(
 ) -> None:
     """Find the feed, sitemap or list behind URL and add it to data/sources.
 
-    The first source of your own makes that folder; the catalogue that comes with
-    newsbeat then no longer applies.
+    URL may be a home page, a feed, a channel (https://t.me/NAME), a profile or a forum.
+    Each find is tried, and shown with what speaks for it. The first source of your own
+    makes that folder; the catalogue that comes with newsbeat then no longer applies.
 
     \b
     Example:  newsbeat add https://example.com/
               newsbeat add https://example.com/ --name example --timezone Europe/Moscow
+              newsbeat add https://t.me/telegram --yes
     """
     from flows.commands.adding import add_source
 
@@ -413,6 +415,64 @@ def add(
     )
     if as_json:
         _print_json(found)
+
+
+@main.command("import", short_help="Add the sources of an OPML file, a table or a list.")
+@HOME
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["opml", "csv", "list"]),
+    help="What FILE is; found out where left out.",
+)
+@click.option("--check", is_flag=True, help="Try every address first, and leave out what fails.")
+@click.option("--tag", "tags", multiple=True, help="Tag for every source; again for more.")
+@click.option("--timezone", help="Zone of dates that name none, where the line names none either.")
+@click.option("--allow-private", is_flag=True, help="Allow addresses inside your own network.")
+@click.option("--dry-run", is_flag=True, help="Say what would be imported, and write nothing.")
+@AS_JSON
+def import_(
+    home: Path,
+    file: Path,
+    form: Any,
+    check: bool,
+    tags: tuple[str, ...],
+    timezone: str | None,
+    allow_private: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Add the sources in FILE to data/sources: OPML, a table (CSV) or a list of addresses.
+
+    Every line stands for itself: what is wrong with one is said, and the others are
+    imported. What is there already stays as it is. Folders become tags. Nothing is
+    fetched unless you say --check, which tries each address politely and looks for the
+    feed behind a home page. Exit code 1 if a line could not be imported.
+
+    \b
+    Example:  newsbeat import subscriptions.opml
+              newsbeat import sources.csv --tag region --timezone Europe/Moscow
+              newsbeat import addresses.txt --check
+    """
+    from flows.commands.importing import import_sources, say_progress
+
+    report = import_sources(
+        _settings(home),
+        file,
+        form=form,
+        check=check,
+        tags=tags,
+        timezone=timezone,
+        allow_private=allow_private,
+        dry_run=dry_run,
+        tell=say_progress,
+    )
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        click.echo(report.as_text())
+    sys.exit(0 if report.is_good else 1)
 
 
 @main.command(short_help="Show which keyword rules hit a text, where and why.")
@@ -625,7 +685,12 @@ def refit(home: Path, as_json: bool) -> None:
     required=True,
     help="opml: the sources; csv, parquet, jsonl: a table; atom, json-feed: a saved search.",
 )
-@click.option("--what", default="articles", show_default=True, help="Table of the warehouse.")
+@click.option(
+    "--what",
+    default="articles",
+    show_default=True,
+    help="Table of the warehouse; with csv also `catalogue`, the sources for `newsbeat import`.",
+)
 @click.option("--search", default="all", show_default=True, help="Name in data/searches.toml.")
 @click.option("--since", help="Of a table, rows of the last 12h, 30d or 2w; all where left out.")
 @click.option(
@@ -643,6 +708,7 @@ def export(
     \b
     Example:  newsbeat export --format opml --out sources.opml
               newsbeat export --format parquet --since 30d --out articles.parquet
+              newsbeat export --format csv --what catalogue > sources.csv
               newsbeat export --format csv --what polls > polls.csv
               newsbeat export --format atom --search urgent --out urgent.atom
     """

@@ -1,8 +1,10 @@
 """Find what to poll behind an address: ``newsbeat add URL``.
 
-Looked at, in this order: the address itself (it may be a feed already), the feeds the
-page names, the sitemaps robots.txt names, and, only where those gave nothing that is
-alive, a short list of usual addresses. The page itself is a candidate too, as a list.
+A channel, profile or board of a known service is looked at where its posts are public. Of
+all others, in this order: the address itself (it may be a feed already), the feeds the
+page names, those its forum software is known to have, the sitemaps robots.txt names, and,
+only where those gave nothing that is alive, a short list of usual addresses. The page
+itself is a candidate too, as a list.
 Each is fetched and parsed by the parsers the polls use, so what is offered works.
 """
 
@@ -13,12 +15,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from flows.listing import parse_as
-from models.discovery import Candidate, DiscoveredKind, judge_listing
-from models.errors import FetchError, ParseError
+from flows.listing import parse_listing
+from flows.polite import PoliteFetcher
+from models.boards import BOARD_FEEDS
+from models.discovery import Candidate, Discovery, Miss, judge_listing
+from models.errors import FetchError, ParseError, TransientFetchError
 from models.identity import url_key
+from models.kinds import as_polled, public_address, recognise
 from models.plaintext import absolute_url
-from models.records import Fetched, Listing, ListRules
+from models.records import Fetched, Kind, Listing, Source
 from tasks.links import PageLinks, find_feed_links, find_sitemap_lines, names_news
 
 Fetch = Callable[[str], Awaitable[Fetched]]
@@ -33,10 +38,8 @@ USUAL_SITEMAPS = ("/news-sitemap.xml", "/sitemap-news.xml")
 ALIVE = timedelta(days=7)
 
 
-async def discover(
-    url: str, fetch: Fetch, *, now: datetime, timezone: str = "UTC"
-) -> list[Candidate]:
-    """Return what could be polled behind an address, the best first.
+async def discover(url: str, fetch: Fetch, *, now: datetime, timezone: str = "UTC") -> Discovery:
+    """Return what could be polled behind an address, the best first, and what was in vain.
 
     Parameters
     ----------
@@ -47,30 +50,45 @@ async def discover(
     timezone
         Zone in which dates without one are read.
 
-    Returns
-    -------
-    list of Candidate
-        Empty where the site answers but lists nothing we can read.
-
     Raises
     ------
     FetchError
         If the address itself cannot be had.
+    UnlistedError
+        If it is a channel that shows nothing on the web.
     """
     asked = url.strip() if "://" in url else f"https://{url.strip()}"
-    page = await fetch(asked)
     search = _Search(fetch, now, timezone)
+    service = recognise(asked)
+    if service and public_address(service, asked):
+        return await search.look_at_service(service, asked)
+    page = await fetch(asked)
     itself = search.judge(page, ("feed", "sitemap"), "the address itself")
     if itself:
-        return [itself]
+        return Discovery([itself], [])
     links = find_feed_links(page.body, page.final_url, page.content_type)
+    search.board = links.board
     await search.try_all(links.feeds[:MAX_FEEDS], ("feed",), "named by the page")
+    if links.board and not search.has_live_one():
+        await search.try_board(links)
     await search.try_all(search.news_children(page), ("sitemap",), "named by its index")
     await search.try_robots(page.final_url)
     if not search.has_live_one():
         await search.try_usual(page.final_url)
     listed = search.judge(page, ("list",), "the page itself")
-    return search.ranked(links, listed)
+    return Discovery(search.ranked(links, listed), search.misses)
+
+
+def fetch_with(fetcher: PoliteFetcher, source: Source) -> Fetch:
+    """Return what fetches listings politely, on behalf of `source`."""
+
+    async def fetch(url: str) -> Fetched:
+        answer = await fetcher.fetch(url, replace(source, url=url), accept="listing")
+        if not isinstance(answer, Fetched):
+            raise TransientFetchError(url, "answered 304 to a first request", 304)
+        return answer
+
+    return fetch
 
 
 class _Search:
@@ -80,8 +98,18 @@ class _Search:
         self.fetch = fetch
         self.now = now
         self.timezone = timezone
+        self.board: str | None = None
         self.tried: set[str] = set()
         self.found: list[Candidate] = []
+        self.misses: list[Miss] = []
+
+    async def look_at_service(self, kind: Kind, asked: str) -> Discovery:
+        """Return a channel, profile or board of a known service, at its human address."""
+        source = Source("probe", "", asked, kind=kind, timezone=self.timezone)
+        page = await self.fetch(as_polled(source).url)
+        listing = parse_listing(page, source, self.now)
+        found_by = f"the public posts of {kind}"
+        return Discovery([judge_listing(listing, asked, kind, found_by, self.now)], [])
 
     async def try_robots(self, site: str) -> None:
         robots = absolute_url("/robots.txt", site) or site
@@ -92,6 +120,11 @@ class _Search:
         sitemaps = find_sitemap_lines(answer.body, answer.final_url)[:MAX_SITEMAPS]
         await self.try_all(sitemaps, ("sitemap",), "named by robots.txt")
 
+    async def try_board(self, links: PageLinks) -> None:
+        paths = BOARD_FEEDS.get(links.board or "", ())
+        feeds = [link for path in paths if (link := absolute_url(path, links.base))]
+        await self.try_all(feeds, ("feed",), f"where {links.board} has it")
+
     async def try_usual(self, site: str) -> None:
         feeds = [link for path in USUAL_FEEDS if (link := absolute_url(path, site))]
         sitemaps = [link for path in USUAL_SITEMAPS if (link := absolute_url(path, site))]
@@ -99,17 +132,19 @@ class _Search:
         if not self.has_live_one():
             await self.try_all(sitemaps, ("sitemap",), "a usual address")
 
-    async def try_all(
-        self, urls: Iterable[str], kinds: tuple[DiscoveredKind, ...], found_by: str
-    ) -> None:
+    async def try_all(self, urls: Iterable[str], kinds: tuple[Kind, ...], found_by: str) -> None:
         fresh = {url_key(url): url for url in urls if url_key(url) not in self.tried}
         self.tried |= fresh.keys()
         await asyncio.gather(*(self._try(url, kinds, found_by) for url in fresh.values()))
 
-    async def _try(self, url: str, kinds: tuple[DiscoveredKind, ...], found_by: str) -> None:
+    async def _try(self, url: str, kinds: tuple[Kind, ...], found_by: str) -> None:
+        service = recognise(url)
+        if service and public_address(service, url) == url:
+            kinds = (service,)
         try:
             page = await self.fetch(url)
-        except FetchError:
+        except FetchError as error:
+            self.misses.append(Miss(url, found_by, error.reason))
             return
         candidate = self.judge(page, kinds, found_by)
         if candidate is not None:
@@ -122,19 +157,29 @@ class _Search:
         listing = self._parse(page, "sitemap")
         return [child for child in listing.children if names_news(child)][:2] if listing else []
 
-    def judge(
-        self, page: Fetched, kinds: tuple[DiscoveredKind, ...], found_by: str
-    ) -> Candidate | None:
+    def judge(self, page: Fetched, kinds: tuple[Kind, ...], found_by: str) -> Candidate | None:
         """Return the candidate a page makes as the first of `kinds` it can be read as."""
+        reason = "it lists nothing"
         for kind in kinds:
-            listing = self._parse(page, kind)
-            if listing and listing.entries:
-                return judge_listing(listing, page.final_url, kind, found_by, self.now)
+            try:
+                listing = self._read(page, kind)
+            except ParseError as error:
+                reason = error.reason
+                continue
+            reason = listing.warnings[-1] if listing.warnings else reason
+            if listing.entries:
+                return judge_listing(listing, page.final_url, kind, found_by, self.now, self.board)
+        if found_by != "the address itself":
+            self.misses.append(Miss(page.final_url, found_by, reason))
         return None
 
-    def _parse(self, page: Fetched, kind: DiscoveredKind) -> Listing | None:
+    def _read(self, page: Fetched, kind: Kind) -> Listing:
+        source = Source("probe", "", page.final_url, kind=kind, timezone=self.timezone)
+        return parse_listing(page, source, self.now)
+
+    def _parse(self, page: Fetched, kind: Kind) -> Listing | None:
         try:
-            return parse_as(kind, page, rules=ListRules(), timezone=self.timezone, now=self.now)
+            return self._read(page, kind)
         except ParseError:
             return None
 

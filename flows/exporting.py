@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from models.errors import ConfigError
+from models.harmless import spreadsheet_cell
+from models.kinds import as_polled
+from models.records import Source
 from models.search import SavedSearch
 from models.syndication import OutFeed, Outline, render_atom, render_json_feed, render_opml
-from tasks.catalogue import read_catalogue
+from tasks.catalogue import read_catalogue, source_texts
 from tasks.clippings import read_clippings
 from tasks.searches import read_searches
 from tasks.settings import Settings
@@ -45,12 +50,36 @@ FEEDS: dict[str, Callable[[OutFeed], str]] = {
 
 def export_opml(settings: Settings) -> str:
     """Return the catalogue as OPML."""
-    sources = read_catalogue(settings).sources
-    outlines = [
-        Outline(source.title, source.url, source.kind, source.tags, source.language or "")
-        for source in sources
-    ]
+    outlines = [_outline(source) for source in read_catalogue(settings).sources]
     return render_opml("newsbeat", outlines, settings.clock.now())
+
+
+def _outline(source: Source) -> Outline:
+    polled = as_polled(source)
+    is_feed = polled.kind not in ("sitemap", "list", "telegram")
+    own = {"source": source.source, "kind": source.kind}
+    if source.timezone != "UTC":
+        own["timezone"] = source.timezone
+    feed_url = polled.url if is_feed else ""
+    return Outline(source.title, source.url, feed_url, source.tags, source.language or "", own)
+
+
+def export_catalogue(settings: Settings) -> str:
+    """Return the catalogue as CSV: a row a source, a column a key that any of them sets."""
+    rows = [source_texts(source) for source in read_catalogue(settings).sources]
+    keys = list(dict.fromkeys([*CATALOGUE_COLUMNS, *sorted(key for row in rows for key in row)]))
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(keys)
+    writer.writerows([[spreadsheet_cell(row.get(key, "")) for key in keys] for row in rows])
+    return table.getvalue()
+
+
+CATALOGUE_COLUMNS = ("source", "title", "url", "kind", "language", "timezone", "country", "tags")
+"""Columns that are always there."""
+
+CATALOGUE = "catalogue"
+"""What is exported without a warehouse: the sources, as `newsbeat import` reads them."""
 
 
 def export_table(

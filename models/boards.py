@@ -19,6 +19,15 @@ _LEADING_NUMBER = re.compile(r"(\d+)-")
 _CHOOSING = re.compile(r"(?:p|t|post|start|page)=\d+", re.IGNORECASE)
 
 
+BOARD_FEEDS: dict[str, tuple[str, ...]] = {
+    "phpBB": ("feed.php",),
+    "vBulletin": ("external.php?type=RSS2", "external?type=rss2"),
+    "XenForo": ("forums/-/index.rss",),
+    "Discourse": ("latest.rss",),
+}
+"""Where boards of each software list what is new, from the address of the board."""
+
+
 def is_session(part: str) -> bool:
     """Tell whether a parameter of a query is a visitor's session.
 

@@ -8,22 +8,31 @@ late poll still finds everything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from statistics import median
 
 import ada_url
 
-from models.records import Entry, Listing, Source
+from models.kinds import account_of
+from models.plaintext import plain_text
+from models.records import Entry, ExtractRules, Kind, Listing, Method, Source
 
-DiscoveredKind = Literal["feed", "sitemap", "list"]
+BOARD_TEXT_CHARS = 60
+"""A board whose feed brings texts of this length, in the middle, need not be fetched itself."""
+
+FULL_TEXT_CHARS = 1500.0
+"""A feed whose texts are this long, in the middle, brings its articles whole."""
 
 FULL_WINDOW_H = 48.0
 """A listing that reaches back two days outlives any ordinary outage of ours."""
 
-_KIND_BONUS = {"feed": 0.6, "sitemap": 0.3, "list": 0.0}
+_KIND_BONUS: dict[Kind, float] = {"sitemap": 0.3, "list": 0.0}
+_FEED_BONUS = 0.6
 """A feed brings titles, summaries and authors; a sitemap titles at best; a list only links."""
+
+_MASTODON_FEED = re.compile(r"/(?:@\w+|users/\w+|tags/[^/]+)\.rss$")
 
 _HUGE_LISTING = 2000
 """More entries than this is an archive, not news: every poll would carry all of it."""
@@ -48,12 +57,16 @@ class Candidate:
         Entries listed, and how many of them say when they were published.
     newest_at, window_h
         Newest date, and hours between the oldest and the newest.
+    text_chars
+        Characters of text that the entry in the middle brings along.
+    method
+        How its texts are best got: ``listing`` where the entries bring all there is.
     evidence
         The above as one line for people.
     """
 
     url: str
-    kind: DiscoveredKind
+    kind: Kind
     format: str
     title: str | None
     found_by: str
@@ -63,16 +76,45 @@ class Candidate:
     newest_at: datetime | None
     window_h: float
     evidence: str
+    text_chars: int = 0
     language: str | None = None
+    method: Method = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """An address that was tried and cannot be polled, and why."""
+
+    url: str
+    found_by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What could be polled, the best first, and what was tried in vain."""
+
+    found: list[Candidate]
+    misses: list[Miss]
 
 
 def judge_listing(
-    listing: Listing, url: str, kind: DiscoveredKind, found_by: str, now: datetime
+    listing: Listing, url: str, kind: Kind, found_by: str, now: datetime, board: str | None = None
 ) -> Candidate:
-    """Return the candidate that `listing`, fetched from `url`, makes."""
+    """Return the candidate that `listing`, fetched from `url`, makes.
+
+    Parameters
+    ----------
+    board
+        Forum software of the site, where it is one: its posts are their own articles.
+    """
     dates = [entry.published_at for entry in listing.entries if entry.published_at]
     newest = max(dates, default=None)
     window_h = (max(dates) - min(dates)) / timedelta(hours=1) if dates else 0.0
+    n_chars = _text_chars(listing.entries)
+    if kind == "feed" and _is_mastodon(url, listing.entries):
+        kind = "mastodon"
+    is_whole = board is not None and kind == "feed" and n_chars >= BOARD_TEXT_CHARS
     return Candidate(
         url=url,
         kind=kind,
@@ -85,14 +127,26 @@ def judge_listing(
         newest_at=newest,
         window_h=window_h,
         evidence=_evidence(listing, len(dates), newest, window_h, now),
+        text_chars=n_chars,
+        method="listing" if is_whole else "auto",
     )
 
 
-def score_listing(entries: Iterable[Entry], kind: DiscoveredKind, now: datetime) -> float:
-    """Return how good a listing is to poll, from about -1 to 4.6.
+def _text_chars(entries: Iterable[Entry]) -> int:
+    lengths = [len(plain_text(entry.content or entry.summary or "")) for entry in entries]
+    return int(median(lengths)) if lengths else 0
+
+
+def _is_mastodon(url: str, entries: Sequence[Entry]) -> bool:
+    path = url.partition("?")[0]
+    return bool(_MASTODON_FEED.search(path)) and not any(entry.title for entry in entries)
+
+
+def score_listing(entries: Iterable[Entry], kind: Kind, now: datetime) -> float:
+    """Return how good a listing is to poll, from about -1 to 5.
 
     Up to 2 for the newest entry being fresh, up to 1 for the share of dated entries, up
-    to 1 for how far back it reaches, and a bonus for the kind.
+    to 1 for how far back it reaches, a bonus for the kind, and up to 0.4 for full texts.
 
     Examples
     --------
@@ -113,7 +167,8 @@ def score_listing(entries: Iterable[Entry], kind: DiscoveredKind, now: datetime)
     score += len(dates) / len(listed)
     score += min(window_h / FULL_WINDOW_H, 1.0)
     score -= 1.5 if len(listed) > _HUGE_LISTING else 0.0
-    return round(score + _KIND_BONUS[kind], 3)
+    score += 0.4 * min(_text_chars(listed) / FULL_TEXT_CHARS, 1.0)
+    return round(score + _KIND_BONUS.get(kind, _FEED_BONUS), 3)
 
 
 def _freshness(newest: datetime | None, now: datetime) -> float:
@@ -134,15 +189,15 @@ def _evidence(
     else:
         if n_dated < len(listing.entries):
             parts.append(f"{n_dated} dated")
-        parts.append(f"newest {_spell_hours((now - newest) / timedelta(hours=1))} old")
-        parts.append(f"reaches back {_spell_hours(window_h)}")
+        parts.append(f"newest {spell_hours((now - newest) / timedelta(hours=1))} old")
+        parts.append(f"reaches back {spell_hours(window_h)}")
     return ", ".join(parts)
 
 
-def _spell_hours(hours: float) -> str:
+def spell_hours(hours: float) -> str:
     """Return hours in the unit people would use.
 
-    >>> _spell_hours(0.4), _spell_hours(30.0), _spell_hours(100.0)
+    >>> spell_hours(0.4), spell_hours(30.0), spell_hours(100.0)
     ('24 min', '30 h', '4 days')
     """
     if hours < 2:
@@ -150,8 +205,8 @@ def _spell_hours(hours: float) -> str:
     return f"{hours:.0f} h" if hours < 72 else f"{hours / 24:.0f} days"
 
 
-def suggest_name(url: str, taken: Iterable[str] = ()) -> str:
-    """Return a free source name made from an address.
+def suggest_name(url: str, taken: Iterable[str] = (), kind: Kind = "auto") -> str:
+    """Return a free source name made from an address: of a channel or profile, its own name.
 
     Examples
     --------
@@ -159,7 +214,11 @@ def suggest_name(url: str, taken: Iterable[str] = ()) -> str:
     'daily-herald'
     >>> suggest_name("https://feeds.bbci.co.uk/russian/rss.xml", taken=["bbci"])
     'bbci-2'
+    >>> suggest_name("https://t.me/harbour_news", kind="telegram")
+    'harbour-news'
     """
+    if account := account_of(kind, url):
+        return _first_free(_as_name(account), set(taken))
     labels = ada_url.URL(url).hostname.split(".")
     if labels[-1].isdigit():
         return _first_free("-".join(["host", *labels]), set(taken))
@@ -168,9 +227,12 @@ def suggest_name(url: str, taken: Iterable[str] = ()) -> str:
     labels = labels[:-1] if len(labels) > 1 else labels
     if len(labels) > 1 and labels[-1] in _SECOND_LEVELS:
         labels = labels[:-1]
-    name = re.sub(r"[^a-z0-9]+", "-", "-".join(reversed(labels)).lower()).strip("-")
-    name = name[:50] if len(name) > 1 else f"source-{name}"
-    return _first_free(name, set(taken))
+    return _first_free(_as_name("-".join(reversed(labels))), set(taken))
+
+
+def _as_name(text: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].rstrip("-")
+    return name if len(name) > 1 else f"source-{name}".rstrip("-")
 
 
 def _first_free(name: str, taken: set[str]) -> str:
@@ -184,7 +246,7 @@ def _first_free(name: str, taken: set[str]) -> str:
 
 def make_source(candidate: Candidate, taken: Iterable[str] = ()) -> Source:
     """Return the catalogue entry that a candidate makes; its name is none of `taken`."""
-    name = suggest_name(candidate.url, taken)
+    name = suggest_name(candidate.url, taken, candidate.kind)
     title = " ".join((candidate.title or "").split())[:200]
     return Source(
         source=name,
@@ -192,4 +254,5 @@ def make_source(candidate: Candidate, taken: Iterable[str] = ()) -> Source:
         url=candidate.url,
         kind=candidate.kind,
         language=candidate.language,
+        extract=ExtractRules(method=candidate.method),
     )

@@ -97,6 +97,27 @@ _SERVICES: dict[str, Kind] = {
 }
 
 
+def account_of(kind: Kind, url: str) -> str | None:
+    """Return what a channel, profile or board is called by its own address.
+
+    Examples
+    --------
+    >>> account_of("telegram", "https://t.me/s/harbour_news"), account_of("feed", "https://a.b/")
+    ('harbour_news', None)
+    """
+    address = public_address(kind, url) if kind in POSTS else None
+    if address is None:
+        return None
+    found = _ACCOUNT.search(address)
+    return found[1] if found else None
+
+
+_ACCOUNT = re.compile(
+    r"(?:/s/|/@|/users/|/tags/|/profile/|/r/|/user/|channel_id=|playlist_id=)([\w.:-]+?)"
+    r"(?:\.rss)?(?:[/?&#]|$)"
+)
+
+
 def public_address(kind: Kind, url: str) -> str | None:
     """Return the public listing behind the address of a channel, profile or board.
 

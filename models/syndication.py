@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -135,13 +135,24 @@ def _json_item(item: FeedItem) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A source as OPML lists it."""
+    """A source as OPML lists it.
+
+    Attributes
+    ----------
+    url
+        Its address, as people copy it.
+    feed_url
+        The feed that other programs follow; empty where it has none.
+    own
+        What only newsbeat reads again: name, kind and zone.
+    """
 
     title: str
     url: str
-    kind: str
+    feed_url: str = ""
     tags: Sequence[str] = ()
     language: str = ""
+    own: Mapping[str, str] = field(default_factory=dict)
 
 
 def render_opml(title: str, outlines: Sequence[Outline], made_at: datetime) -> str:
@@ -149,26 +160,32 @@ def render_opml(title: str, outlines: Sequence[Outline], made_at: datetime) -> s
 
     Examples
     --------
-    >>> print(render_opml("Mine", [Outline("A", "https://a.example/", "feed")],
-    ...                   datetime(2026, 3, 1, tzinfo=UTC)).splitlines()[5])
-    <outline type="rss" text="A" title="A" xmlUrl="https://a.example/"/>
+    >>> feed = Outline("A", "https://a.example/", "https://a.example/rss")
+    >>> print(render_opml("Mine", [feed], datetime(2026, 3, 1, tzinfo=UTC)).splitlines()[5])
+    <outline type="rss" text="A" title="A" xmlUrl="https://a.example/rss" \
+htmlUrl="https://a.example/"/>
     """
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
-        '<opml version="2.0">',
+        '<opml version="2.0" xmlns:newsbeat="urn:newsbeat">',
         f"<head><title>{escape(_clean(title))}</title>",
         f"<dateCreated>{made_at.astimezone(UTC):%a, %d %b %Y %H:%M:%S} +0000</dateCreated></head>",
         "<body>",
     ]
     for each in outlines:
-        # Readers take "rss" for whatever they can follow; others are kept as links.
-        about = {"type": "rss", "text": each.title, "title": each.title, "xmlUrl": each.url}
-        if each.kind not in ("feed", "auto"):
-            about = {"type": "link", "text": each.title, "title": each.title, "url": each.url}
+        about = {"type": "rss", "text": each.title, "title": each.title}
+        if each.feed_url:
+            about["xmlUrl"] = each.feed_url
+            if each.url != each.feed_url:
+                about["htmlUrl"] = each.url
+        else:
+            # Readers take "rss" for whatever they can follow; others are kept as links.
+            about |= {"type": "link", "url": each.url}
         if each.tags:
             about["category"] = ",".join(each.tags)
         if each.language:
             about["language"] = each.language
+        about |= {f"newsbeat:{key}": value for key, value in each.own.items()}
         words = " ".join(f"{key}={quoteattr(_clean(value))}" for key, value in about.items())
         lines.append(f"<outline {words}/>")
     return "\n".join([*lines, "</body>", "</opml>", ""])

@@ -32,7 +32,7 @@ import tempfile
 import tomllib
 import typing
 import zoneinfo
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -43,7 +43,6 @@ from typing import Any, Literal
 
 import ada_url
 import tomlkit
-import tomlkit.exceptions
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from models.errors import ConfigError
@@ -55,6 +54,7 @@ from tasks.settings import Settings, convert_value
 from tasks.tomlfiles import Stamp, read_stamp, split_tables, syntax_problem
 
 ADDED_FILE = "added.toml"
+IMPORTED_FILE = "imported.toml"
 
 LONGEST_SPAN_S = 366 * 86_400.0
 
@@ -133,6 +133,14 @@ def catalogue_stamp(settings: Settings) -> Stamp:
 def write_source(folder: Path, source: Source) -> Path:
     """Append `source` to ``added.toml`` of a catalogue folder, and return that file.
 
+    As `write_sources` does.
+    """
+    return write_sources(folder, [source], ADDED_FILE)
+
+
+def write_sources(folder: Path, sources: Sequence[Source], name: str) -> Path:
+    """Append sources to a file of a catalogue folder, and return that file.
+
     What people wrote in the file, comments too, stays as it is. The new text takes the
     place of the old in one step, so a crash leaves one or the other whole.
 
@@ -140,28 +148,103 @@ def write_source(folder: Path, source: Source) -> Path:
     ----------
     folder
         Catalogue folder; made where missing.
+    sources
+        At least one.
+    name
+        Of the file.
 
     Raises
     ------
     ConfigError
-        If the source is not valid, its name is taken, or ``added.toml`` cannot take it.
-        The file is then untouched.
+        If a source is not valid, its name is taken, or the file cannot take it. The file
+        is then untouched.
     """
-    path = folder / ADDED_FILE
+    path = folder / name
     if not folder.is_dir():
         # An empty folder would silence the catalogue that comes with newsbeat.
-        _check_written(path, _appended(path, source), source)
+        _check_written(path, _appended(path, sources), sources)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _only_writer(folder):
-            _check_name_free(folder, source.source)
-            text = _appended(path, source)
-            _check_written(path, text, source)
+            _check_names_free(folder, sources)
+            text = _appended(path, sources)
+            _check_written(path, text, sources)
             _replace(path.resolve(), text)
     except OSError as error:
         allowed = f"nothing was added, the file cannot be written: {error.strerror}"
         raise ConfigError(str(path), "", None, allowed) from error
     return path
+
+
+# Sources as the cells of a table
+
+
+def source_from_texts(texts: Mapping[str, str], tags: Sequence[str], where: str) -> Source:
+    """Return the source whose keys are given as text, those of its tables dotted.
+
+    Parameters
+    ----------
+    texts
+        Keys that no catalogue entry has are passed over.
+    where
+        File and line, for errors.
+
+    Raises
+    ------
+    ConfigError
+        If a value is not allowed.
+    """
+    entry: dict[str, Any] = {"tags": list(tags)} if tags else {}
+    for key, text in texts.items():
+        if key not in TEXT_KEYS:
+            continue
+        table, _, inner = key.rpartition(".")
+        place = entry.setdefault(table, {}) if table else entry
+        place[inner] = _from_text(key, text, where)
+    reader = _EntryReader(where, 1, [])
+    source = reader.read(entry, [])
+    if source is None:
+        first = reader.problems[0]
+        raise ConfigError(where, first.key, first.value, first.allowed)
+    return replace(source, file=where)
+
+
+def _from_text(key: str, text: str, where: str) -> Any:
+    wanted = TEXT_KEYS[key]
+    if wanted is bool:
+        if text.lower() not in {"true", "false"}:
+            raise ConfigError(where, key, text, "it is true or false")
+        return text.lower() == "true"
+    if wanted is float:
+        try:
+            return float(text)
+        except ValueError as error:
+            raise ConfigError(where, key, text, "it must be a number") from error
+    return text
+
+
+def source_texts(source: Source) -> dict[str, str]:
+    """Return what differs from the defaults of a source, as `source_from_texts` reads it.
+
+    Examples
+    --------
+    >>> source_texts(Source("a-b", "A", "https://a.example/", tags=("x", "y"), weight=2.0))
+    {'source': 'a-b', 'title': 'A', 'url': 'https://a.example/', 'tags': 'x;y', 'weight': '2'}
+    """
+    texts = {}
+    for key, value in _changed(source).items():
+        inner = value if isinstance(value, dict) else {"": value}
+        for name, each in inner.items():
+            texts[f"{key}.{name}".rstrip(".")] = _as_text(each)
+    return texts
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ";".join(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 # Reading
@@ -224,6 +307,28 @@ _HINTS: dict[Any, dict[str, Any]] = {
     kind: {key: hint for key, hint in typing.get_type_hints(kind).items() if key != "file"}
     for kind in (Source, PollRules, ListRules, ExtractRules, HttpRules)
 }
+
+
+def _bare_hint(hint: Any) -> Any:
+    """Return the type a key's text is read as; whatever is no number or flag is text."""
+    kinds = typing.get_args(hint) or (hint,)
+    return next((kind for kind in (bool, float) if kind in kinds), str)
+
+
+TEXT_KEYS: dict[str, Any] = {
+    **{
+        key: _bare_hint(hint)
+        for key, hint in _HINTS[Source].items()
+        if hint not in _HINTS and key != "tags"
+    },
+    **{
+        f"{table}.{key}": _bare_hint(hint)
+        for table, kind in _HINTS[Source].items()
+        if kind in _HINTS
+        for key, hint in _HINTS[kind].items()
+    },
+}
+"""Every key of an entry but its tags, dotted, and what its text is read as."""
 
 
 class _EntryReader:
@@ -486,26 +591,31 @@ def _only_writer(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _check_name_free(folder: Path, name: str) -> None:
+def _check_names_free(folder: Path, sources: Sequence[Source]) -> None:
+    names = {source.source for source in sources}
     for known in read_catalogue(folder).sources:
-        if known.source == name:
-            raise ConfigError(known.file, "source", name, "a source of this name is there already")
+        if known.source in names:
+            allowed = "a source of this name is there already"
+            raise ConfigError(known.file, "source", known.source, allowed)
 
 
-def _appended(path: Path, source: Source) -> str:
+def _appended(path: Path, sources: Sequence[Source]) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig") if path.exists() else _ADDED_HEADER
-        document = tomlkit.parse(text)
-    except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
+        text = path.read_text(encoding="utf-8-sig") if path.exists() else _HEADERS[path.name]
+        document = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         allowed = f"nothing was added, as the file is not readable as TOML: {error}"
         raise ConfigError(str(path), "", None, allowed) from error
     if not isinstance(document.get("source", []), list):
         allowed = "nothing was added: start its source with a line [[source]] to make room for more"
         raise ConfigError(str(path), "", None, allowed)
-    return f"{text.rstrip()}\n\n{_spell(source)}"
+    return "\n\n".join([text.rstrip(), *(_spell(source).rstrip() for source in sources)]) + "\n"
 
 
-_ADDED_HEADER = "# Sources added with `newsbeat add`. Yours to edit.\n"
+_HEADERS = {
+    ADDED_FILE: "# Sources added with `newsbeat add`. Yours to edit.\n",
+    IMPORTED_FILE: "# Sources that came with `newsbeat import`. Yours to edit.\n",
+}
 
 
 def _spell(source: Source) -> str:
@@ -533,10 +643,11 @@ def _changed(record: Any) -> dict[str, Any]:
     return plain | nested
 
 
-def _check_written(path: Path, text: str, source: Source) -> None:
-    """Raise unless the file, as it would be, holds `source` and all it held before."""
-    sources, problems = _read_text(str(path), text)
-    if not sources or sources[-1].source != source.source:
+def _check_written(path: Path, text: str, sources: Sequence[Source]) -> None:
+    """Raise unless the file, as it would be, holds `sources` and all it held before."""
+    read, problems = _read_text(str(path), text)
+    added = [source.source for source in read[len(read) - len(sources) :]]
+    if added != [source.source for source in sources]:
         raise problems[-1] if problems else ConfigError(str(path), "", None, "nothing was added")
 
 

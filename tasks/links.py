@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser
 
 from models.decoding import decode_bytes
+from models.kinds import public_address, recognise
 from models.plaintext import absolute_url
 
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/rdf+xml")
@@ -28,11 +29,17 @@ class PageLinks:
         Absolute addresses in the order of the page, feeds of comments left out.
     language
         The page's own ``lang``, where it is well formed.
+    board
+        The forum software that made it, where one did.
+    base
+        What its relative links are relative to.
     """
 
     feeds: tuple[str, ...]
     title: str | None = None
     language: str | None = None
+    board: str | None = None
+    base: str = ""
 
 
 def find_feed_links(body: bytes, url: str, content_type: str | None = None) -> PageLinks:
@@ -46,7 +53,7 @@ def find_feed_links(body: bytes, url: str, content_type: str | None = None) -> P
     """
     tree = LexborHTMLParser(decode_bytes(body, content_type).text)
     base = _base(tree, url)
-    links = [*_named_feeds(tree), *_linked_feeds(tree)]
+    links = [*_named_feeds(tree), *_linked_feeds(tree), *_channel_feeds(tree, url)]
     feeds = dict.fromkeys(found for link in links if (found := absolute_url(link, base)))
     html = tree.css_first("html")
     language = (html.attributes.get("lang") or "").strip() if html else ""
@@ -55,6 +62,8 @@ def find_feed_links(body: bytes, url: str, content_type: str | None = None) -> P
         feeds=tuple(feed for feed in feeds if feed != url),
         title=" ".join(title.text().split()) or None if title else None,
         language=language if _LANGUAGE.fullmatch(language) else None,
+        board=_board(tree),
+        base=base,
     )
 
 
@@ -103,3 +112,34 @@ def _looks_like_feed(href: str) -> bool:
     path = href.partition("?")[0].partition("#")[0].lower().rstrip("/")
     ends = path.endswith((".rss", "/rss", "/rss.xml", "/feed", "/feed.xml", "/atom.xml", ".atom"))
     return ends and not _COMMENTS.search(href)
+
+
+def _channel_feeds(tree: LexborHTMLParser, url: str) -> list[str]:
+    """Return the feed of the YouTube channel a page is about, which it may name in no link."""
+    if recognise(url) != "youtube":
+        return []
+    named = tree.css_first('meta[itemprop="identifier"], meta[itemprop="channelId"]')
+    canonical = tree.css_first('link[rel="canonical"][href*="/channel/"]')
+    said = [f"/channel/{named.attributes.get('content') or ''}"] if named else []
+    said += [canonical.attributes.get("href") or ""] if canonical else []
+    addresses = (absolute_url(link, url) for link in said)
+    feeds = (public_address("youtube", address) for address in addresses if address)
+    return [feed for feed in feeds if feed]
+
+
+def _board(tree: LexborHTMLParser) -> str | None:
+    """Return the forum software that made a page, by what each leaves in its head."""
+    generator = tree.css_first('meta[name="generator" i]')
+    made_by = (generator.attributes.get("content") or "").lower() if generator else ""
+    for software, mark in _BOARD_MARKS.items():
+        if software.lower() in made_by or tree.css_first(mark) is not None:
+            return software
+    return None
+
+
+_BOARD_MARKS = {
+    "phpBB": "body#phpbb, #phpbb",
+    "vBulletin": "body#vb-page-body",
+    "XenForo": "html#XF, html#XenForo",
+    "Discourse": "meta[name='discourse_theme_id'], #data-discourse-setup",
+}

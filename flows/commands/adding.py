@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
 
-from flows.commands.screen import spell_command
-from flows.discovery import discover
+from flows.commands.screen import Column, fit_table, make_console, spell_command
+from flows.discovery import discover, fetch_with
+from flows.importing import address_key
 from flows.polite import PoliteFetcher
 from flows.supervisor import running_supervisor
-from models.discovery import Candidate, make_source
-from models.errors import NewsbeatError, ParseError, RefusedFetchError
-from models.records import Fetched, HttpRules, Source
-from tasks.catalogue import read_catalogue, write_source
+from models.discovery import Candidate, Discovery, make_source, spell_hours
+from models.errors import ConfigError, ParseError, RefusedFetchError
+from models.harmless import one_line
+from models.records import HttpRules, Source
+from tasks.catalogue import Catalogue, read_catalogue, write_source
 from tasks.settings import Settings
 
+HOUR = timedelta(hours=1)
+MISSES_SHOWN = 8
 SHOWN = 5
 
 
@@ -54,64 +62,130 @@ def add_source(
     ParseError
         If nothing there can be polled.
     ConfigError
-        If the name is taken, or it or the zone is not allowed.
+        If the name is taken, it or the zone is not allowed, or the address is watched.
     """
     say: Callable[[str], None] = (lambda _line: None) if quiet else click.echo
     say(f"looking at {url} …")
     probe = Source("probe", "probe", url, http=HttpRules(allow_private=allow_private))
     try:
-        found = asyncio.run(_discover(settings, probe))
+        discovery = asyncio.run(_discover(settings, probe, timezone or "UTC"))
     except RefusedFetchError as error:
         if allow_private or "address" not in error.reason:
             raise
         reason = f"{error.reason}; where it is a site of yours, say --allow-private"
         raise RefusedFetchError(error.url, reason, error.status, error.final_url) from error
-    if not found:
+    if not quiet:
+        make_console().print(DiscoveryView(discovery, settings.clock.now()))
+    if not discovery.found:
         raise ParseError(
             url, "no feed, news sitemap or list of articles there; try the page that lists the news"
         )
-    chosen = found[0] if take_best else _ask_which(found)
+    chosen = discovery.found[0] if take_best else _ask_which(discovery.found)
     before = read_catalogue(settings)
     # A first source of one's own makes a folder of one's own: what ships is out of play.
-    taken = set() if before.is_packaged else {source.source for source in before.sources}
-    made = make_source(chosen, taken)
+    known = () if before.is_packaged else before.sources
+    made = make_source(chosen, {source.source for source in known})
     source = replace(
         made, source=name or made.source, timezone=timezone or made.timezone, http=probe.http
     )
+    _check_new(source, known)
     path = write_source(settings.sources_folder, source)
     say(f"added {source.source} ({source.kind}, {source.url}) to {path}")
     if before.is_packaged:
-        say(
-            f"From now on newsbeat collects what stands in {settings.sources_folder}, and the"
-            f" {len(before.sources)} sources that come with it no longer; copy the files you want"
-            f" from {before.folder}"
-        )
+        say(describe_first(settings, before))
     say(f"try it      {spell_command(settings.home, 'poll', source.source)}")
+    say(describe_start(settings, before.is_packaged))
+    return {
+        "source": source.source,
+        "file": str(path),
+        "candidates": [asdict(candidate) for candidate in discovery.found],
+        "misses": [asdict(miss) for miss in discovery.misses],
+    }
+
+
+def describe_first(settings: Settings, before: Catalogue) -> str:
+    """Return what it means that the first source of one's own was written."""
+    return (
+        f"From now on newsbeat collects what stands in {settings.sources_folder}, and the"
+        f" {len(before.sources)} sources that come with it no longer; copy the files you want"
+        f" from {before.folder}"
+    )
+
+
+def describe_start(settings: Settings, is_first: bool) -> str:
+    """Return what there is to do until new sources are collected."""
     if running_supervisor(settings) is None:
-        say(f"collect it  {spell_command(settings.home, 'up')}")
-    else:
-        say("newsbeat is up: stop it and start it again, and it collects the new source too")
-    return {"source": source.source, "file": str(path), "candidates": [asdict(c) for c in found]}
+        return f"collect it  {spell_command(settings.home, 'up')}"
+    if is_first:
+        return "newsbeat is up: stop it and start it again, and it goes over to sources of yours"
+    return "newsbeat is up: it collects what is new from now on"
 
 
-async def _discover(settings: Settings, probe: Source) -> list[Candidate]:
+def _check_new(source: Source, known: Iterable[Source]) -> None:
+    """Check that nobody watches the address already.
+
+    Raises
+    ------
+    ConfigError
+        If somebody does.
+    """
+    for one in known:
+        if address_key(one) == address_key(source):
+            allowed = f"{one.source} ({one.file}) watches it already"
+            raise ConfigError("data/sources", "url", source.url, allowed)
+
+
+async def _discover(settings: Settings, probe: Source, timezone: str) -> Discovery:
     async with PoliteFetcher(settings) as fetcher:
+        return await discover(
+            probe.url, fetch_with(fetcher, probe), now=settings.clock.now(), timezone=timezone
+        )
 
-        async def fetch(url: str) -> Fetched:
-            answer = await fetcher.fetch(url, replace(probe, url=url), accept="listing")
-            if not isinstance(answer, Fetched):
-                raise NewsbeatError(f"{url}: answered 304 to a first request")
-            return answer
 
-        return await discover(probe.url, fetch, now=settings.clock.now())
+@dataclass(frozen=True, slots=True)
+class DiscoveryView:
+    """What was found behind an address, as a table: the best first, and why it is."""
+
+    discovery: Discovery
+    now: datetime
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Show the finds, and below them what was tried in vain."""
+        if self.discovery.found:
+            yield self._table(options.max_width)
+        for miss in self.discovery.misses[:MISSES_SHOWN]:
+            yield Text(f"not {miss.url} ({miss.found_by}): {one_line(miss.reason)}", style="dim")
+        if len(self.discovery.misses) > MISSES_SHOWN:
+            yield Text(f"… and {len(self.discovery.misses) - MISSES_SHOWN} more", style="dim")
+
+    def _table(self, width: int) -> Table:
+        found = self.discovery.found[:SHOWN]
+        return fit_table(
+            [
+                Column("", [str(number) for number, _ in enumerate(found, 1)]),
+                Column("kind", [one.kind for one in found]),
+                Column("entries", [str(one.n_entries) for one in found], True, worth=5),
+                Column("dated", [f"{one.n_dated / one.n_entries:.0%}" for one in found], True, 2),
+                Column("newest", [self._age(one) for one in found], True, worth=6),
+                Column("reaches back", [_reach(one) for one in found], True, worth=4),
+                Column("text", [f"{one.text_chars:,}" for one in found], True, worth=3),
+                Column("found", [one.found_by for one in found], worth=1),
+                Column("address", [one_line(one.url) for one in found]),
+            ],
+            width,
+        )
+
+    def _age(self, one: Candidate) -> str:
+        return f"{spell_hours((self.now - one.newest_at) / HOUR)} ago" if one.newest_at else "–"
+
+
+def _reach(one: Candidate) -> str:
+    return spell_hours(one.window_h) if one.n_dated else "–"
 
 
 def _ask_which(found: list[Candidate]) -> Candidate:
-    shown = found[:SHOWN]
-    for number, candidate in enumerate(shown, 1):
-        click.echo(f"{number}. {candidate.kind:8} {candidate.url}")
-        click.echo(f"   {candidate.evidence}")
-    if len(shown) == 1:
-        return shown[0]
-    chosen = click.prompt("which one", type=click.IntRange(1, len(shown)), default=1)
-    return shown[chosen - 1]
+    n_shown = min(len(found), SHOWN)
+    if n_shown == 1:
+        return found[0]
+    chosen = click.prompt("which one", type=click.IntRange(1, n_shown), default=1)
+    return found[chosen - 1]

@@ -11,7 +11,15 @@ from pathlib import Path
 import click
 
 from flows.commands.trying import read_span
-from flows.exporting import FEEDS, export_feed, export_opml, export_table, find_search
+from flows.exporting import (
+    CATALOGUE,
+    FEEDS,
+    export_catalogue,
+    export_feed,
+    export_opml,
+    export_table,
+    find_search,
+)
 from models.errors import ConfigError
 from tasks.files import write_text
 from tasks.settings import Settings
@@ -31,6 +39,8 @@ def export(
     """
     if form == "opml":
         return _write(export_opml(settings), out)
+    if form == "csv" and what == CATALOGUE:
+        return _write(export_catalogue(settings), out)
     if form in FEEDS:
         return _write(export_feed(settings, find_search(settings, search), form), out)
     span = read_span(since) if since else None

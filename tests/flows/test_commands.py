@@ -293,10 +293,13 @@ def publisher(site: Any) -> Any:
     return site
 
 
-async def add(publisher: Any, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+async def add(
+    publisher: Any, home: Path, *options: str, path: str = "/"
+) -> subprocess.CompletedProcess[str]:
     import asyncio
 
-    command = [sys.executable, "-P", "-m", "flows.cli", "add", publisher.url(), "--yes", *options]
+    url = publisher.url(path)
+    command = [sys.executable, "-P", "-m", "flows.cli", "add", url, "--yes", *options]
     return await asyncio.to_thread(
         subprocess.run, command, cwd=home, capture_output=True, text=True, check=False, timeout=60
     )
@@ -316,7 +319,9 @@ async def test_the_first_source_added_says_that_the_catalogue_that_ships_is_out(
     (source,) = read_catalogue(tmp_path / "data" / "sources").sources
     assert (source.source, source.timezone, source.kind) == ("trams", "Europe/Moscow", "feed")
 
-    again = await add(publisher, tmp_path, "--allow-private")
+    publisher.add("/other.xml", publisher.answers["/feed.xml"][0].partition(b"\r\n\r\n")[2])
+    again = await add(publisher, tmp_path, "--allow-private", path="/other.xml")
+    assert again.returncode == 0, again.stderr
     assert "no longer" not in again.stdout
 
 
@@ -334,6 +339,19 @@ async def test_an_address_of_your_own_network_is_added_when_you_say_so(publisher
     assert result.returncode == 1
     assert "say --allow-private" in result.stderr
     assert publisher.requests == []
+
+
+async def test_adding_shows_what_speaks_for_each_find_and_refuses_a_double(publisher, tmp_path):
+    result = await add(publisher, tmp_path, "--allow-private")
+    assert result.returncode == 0, result.stderr
+    table = [line.split() for line in result.stdout.splitlines()]
+    heading = next(words for words in table if words[:1] == ["kind"])
+    assert {"entries", "newest", "reaches", "text", "address"} <= set(heading)
+    row = next(words for words in table if words[:2] == ["1", "feed"])
+    assert {"5", publisher.url("/feed.xml")} <= set(row)
+    again = await add(publisher, tmp_path, "--allow-private")
+    assert again.returncode == 1
+    assert "watches it already" in again.stderr
 
 
 # Up and down

@@ -5,7 +5,7 @@ import pytest
 
 from flows.discovery import MAX_FEEDS, discover
 from models.discovery import make_source, suggest_name
-from models.errors import PermanentFetchError
+from models.errors import PermanentFetchError, UnlistedError
 from models.records import Fetched
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
@@ -73,7 +73,7 @@ class Web:
         if url not in self.pages:
             raise PermanentFetchError(url, "not found", 404)
         body = self.pages[url]
-        kind = "text/html" if body.startswith("<html") else "application/xml"
+        kind = "text/html" if body.startswith(("<html", "<!doctype")) else "application/xml"
         return Fetched(
             url=url,
             final_url=url,
@@ -86,8 +86,11 @@ class Web:
             content_type=kind,
         )
 
-    async def discover(self, url=f"{SITE}/"):
+    async def look(self, url=f"{SITE}/"):
         return await discover(url, self.fetch, now=NOW)
+
+    async def discover(self, url=f"{SITE}/"):
+        return (await self.look(url)).found
 
 
 async def test_the_address_of_a_feed_is_taken_as_it_is():
@@ -115,10 +118,125 @@ async def test_a_feed_the_page_names_is_found_and_usual_addresses_are_not_tried(
     assert set(web.asked) == {f"{SITE}/", f"{SITE}/feeds/all", f"{SITE}/robots.txt"}
 
 
+@pytest.mark.report("lwindolf/liferea#87")
 async def test_the_base_of_the_page_holds_for_its_feeds():
     head = f'<base href="{SITE}/de/">' + alternate("feed.rss")
     web = Web({"/": front_page(head), "/de/feed.rss": rss([1])})
     assert (await web.discover())[0].url == f"{SITE}/de/feed.rss"
+
+
+@pytest.mark.report("lwindolf/liferea#87")
+@pytest.mark.parametrize(
+    ("base", "href", "address"),
+    [
+        ("", "feed.rss", "/feed.rss"),
+        ("", "/feed.rss", "/feed.rss"),
+        ("", "//news.example/feed.rss", "/feed.rss"),
+        ('<base href="news/">', "feed.rss", "/news/feed.rss"),
+        ('<base target="_blank"><base href="/de/">', "feed.rss", "/de/feed.rss"),
+        ('<base href="/de/">', "/feed.rss", "/feed.rss"),
+        ('<base href="javascript:x()">', "feed.rss", "/feed.rss"),
+    ],
+)
+async def test_a_relative_feed_is_found_where_a_browser_would(base, href, address):
+    web = Web({"/": front_page(base + alternate(href)), address: rss([1])})
+    assert (await web.discover())[0].url == SITE + address
+
+
+async def test_full_texts_are_better_than_the_same_entries_without():
+    full = rss(range(20)).replace(
+        "<pubDate>", f"<description>{'word ' * 400}</description><pubDate>"
+    )
+    head = alternate("/teasers") + alternate("/full")
+    web = Web({"/": front_page(head), "/teasers": rss(range(20)), "/full": full})
+    best = (await web.discover())[0]
+    assert best.url == f"{SITE}/full"
+    assert best.text_chars == 1999
+
+
+async def test_what_was_tried_in_vain_is_named_with_the_reason():
+    head = alternate("/gone") + alternate("/page") + alternate("/empty")
+    web = Web({"/": front_page(head), "/page": "<html>Sorry!</html>", "/empty": rss([])})
+    misses = {miss.url.removeprefix(SITE): miss for miss in (await web.look()).misses}
+    assert misses["/gone"].reason == "not found"
+    assert misses["/page"].reason == "an HTML page instead of a feed"
+    assert misses["/empty"].reason == "it lists nothing"
+    assert misses["/gone"].found_by == "named by the page"
+
+
+TELEGRAM = (
+    "<!doctype html><div class='tgme_channel_info'><div class='tgme_channel_info_header_title'>"
+    "Harbour</div></div><div class='tgme_widget_message' data-post='harbour/7'>"
+    "<div class='js-message_text'>The pier is open.</div><a class='tgme_widget_message_date'>"
+    "<time datetime='2026-03-05T11:00:00+00:00'></time></a></div>"
+)
+
+
+async def test_a_channel_is_known_by_its_host_and_looked_at_where_it_is_public():
+    web = Web({"https://t.me/s/harbour": TELEGRAM})
+    (candidate,) = await web.discover("t.me/harbour")
+    assert (candidate.kind, candidate.url) == ("telegram", "https://t.me/harbour")
+    assert (candidate.title, candidate.n_dated) == ("Harbour", 1)
+    assert web.asked == ["https://t.me/s/harbour"]
+    source = make_source(candidate)
+    assert (source.source, source.kind) == ("harbour", "telegram")
+
+
+@pytest.mark.report("DIYgod/RSSHub#12571")
+async def test_a_channel_that_shows_nothing_is_refused_with_the_reason():
+    page = "<!doctype html><div class='tgme_page'><div class='tgme_page_extra'>7 subscribers</div>"
+    with pytest.raises(UnlistedError, match="web preview switched off"):
+        await Web({"https://t.me/s/harbour": page}).discover("https://t.me/harbour")
+
+
+async def test_the_channel_behind_a_handle_is_found():
+    page = (
+        "<html><head><link rel='canonical' href='https://www.youtube.com/channel/UC1'></head>"
+        "<body>Harbour TV</body></html>"
+    )
+    feed = "https://www.youtube.com/feeds/videos.xml?channel_id=UC1"
+    web = Web({"https://www.youtube.com/@harbour": page, feed: rss([1], title="Harbour TV")})
+    best = (await web.discover("https://www.youtube.com/@harbour"))[0]
+    assert (best.kind, best.url) == ("youtube", feed)
+    assert make_source(best).source == "uc1"
+
+
+async def test_a_profile_of_mastodon_is_known_by_its_feed():
+    feed = rss([1, 2]).replace("<title>Story 1</title>", "").replace("<title>Story 2</title>", "")
+    head = alternate(f"{SITE}/@harbour.rss")
+    web = Web({"/@harbour": front_page(head, 0), "/@harbour.rss": feed})
+    best = (await web.discover(f"{SITE}/@harbour"))[0]
+    assert (best.kind, best.url) == ("mastodon", f"{SITE}/@harbour.rss")
+    assert make_source(best).source == "harbour"
+
+
+BOARDS = {
+    "phpBB": ("<html><body id='phpbb'>", "/forum/feed.php"),
+    "vBulletin": (
+        "<html><head><meta name='generator' content='vBulletin 3.8.11'></head><body>",
+        "/forum/external.php?type=RSS2",
+    ),
+    "XenForo": ("<html id='XF'><body>", "/forum/forums/-/index.rss"),
+    "Discourse": (
+        "<html><head><meta name='generator' content='Discourse 3.1 - x'></head><body>",
+        "/forum/latest.rss",
+    ),
+}
+
+
+@pytest.mark.parametrize("software", BOARDS)
+async def test_the_feed_of_a_board_is_found_and_its_posts_are_their_own_articles(software):
+    page, feed = BOARDS[software]
+    posts = rss([1, 2]).replace("<pubDate>", f"<description>{'word ' * 40}</description><pubDate>")
+    best = (await Web({"/forum/": page, feed: posts}).discover(f"{SITE}/forum/"))[0]
+    assert (best.url, best.found_by) == (SITE + feed, f"where {software} has it")
+    assert make_source(best).extract.method == "listing"
+
+
+async def test_a_board_whose_feed_brings_no_texts_has_its_threads_fetched():
+    page, feed = BOARDS["phpBB"]
+    best = (await Web({"/forum/": page, feed: rss([1, 2])}).discover(f"{SITE}/forum/"))[0]
+    assert make_source(best).extract.method == "auto"
 
 
 async def test_a_living_feed_is_better_than_a_sleeping_one_and_a_long_one_than_a_short_one():

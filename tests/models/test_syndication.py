@@ -75,12 +75,21 @@ def test_an_empty_feed_is_a_feed():
 
 def test_opml_lists_feeds_as_feeds_and_lists_as_links():
     outlines = [
-        Outline(HARM, "https://a.example/?x=1&y=2", "feed", ("one", "two"), "en"),
-        Outline("B", "https://b.example/", "list"),
+        Outline(
+            HARM,
+            "https://a.example/",
+            "https://a.example/?x=1&y=2",
+            ("one", "two"),
+            "en",
+            {"kind": "feed"},
+        ),
+        Outline("B", "https://b.example/"),
     ]
     first, second = ET.fromstring(render_opml("Mine", outlines, AT)).iter("outline")
     assert first.get("xmlUrl") == "https://a.example/?x=1&y=2"
+    assert first.get("htmlUrl") == "https://a.example/"
     assert first.get("category") == "one,two"
+    assert first.get("{urn:newsbeat}kind") == "feed"
     assert (second.get("type"), second.get("url")) == ("link", "https://b.example/")
 
 
