@@ -18,11 +18,12 @@ class ChangeTally:
         When its text was found to be wrong; None where it was not.
     n_pages
         Article pages fetched since the rebuilding.
-    n_to_find
-        How many of them it took to find it.
+    n_to_find, n_before
+        How many of them it took to find it, with all that the last poll brought; and how
+        many without, which were too few.
     n_held, n_held_before, n_missed
         Articles held back whose pages are from after the rebuilding; from before; and
-        those from after that are not held back.
+        those from after that are not held back, but for pages that were under way.
     n_restored
         Articles with a text extracted anew.
     way
@@ -34,6 +35,7 @@ class ChangeTally:
     found_at: datetime | None
     n_pages: int
     n_to_find: int
+    n_before: int
     n_held: int
     n_held_before: int
     n_missed: int
@@ -55,7 +57,10 @@ WITH told AS (
     FROM notices WHERE kind = 'drift' AND source = @source AND subject LIKE '%text is wrong%'
 ),
 judged AS (
-    SELECT count(*) AS n_pages, count(*) FILTER (judged_at <= found_at) AS n_to_find
+    SELECT
+        count(*) AS n_pages,
+        count(*) FILTER (judged_at <= found_at) AS n_to_find,
+        count(*) FILTER (judged_at < found_at) AS n_before
     FROM page_verdicts JOIN pages USING (page_id), told
     WHERE page_verdicts.source = @source AND pages.source = @source AND fetched_at >= @since
         AND gate IS NULL
@@ -64,7 +69,7 @@ held AS (
     SELECT
         count(*) FILTER (quarantined AND fetched_at >= @since) AS n_held,
         count(*) FILTER (quarantined AND fetched_at < @since) AS n_held_before,
-        count(*) FILTER (NOT quarantined AND fetched_at >= @since) AS n_missed
+        count(*) FILTER (NOT quarantined AND fetched_at >= @since + INTERVAL 3 MINUTE) AS n_missed
     FROM articles JOIN pages USING (page_id)
     WHERE articles.source = @source AND pages.source = @source AND articles.kind = 'article'
 ),
@@ -76,6 +81,8 @@ ways AS (
     SELECT coalesce(max(coalesce(selector, way)), '') AS way FROM repairs
     WHERE source = @source AND state = 'adopted'
 )
-SELECT found_at, n_pages, n_to_find, n_held, n_held_before, n_missed, n_restored, way, is_open
+SELECT
+    found_at, n_pages, n_to_find, n_before,
+    n_held, n_held_before, n_missed, n_restored, way, is_open
 FROM told, judged, held, mended, ways
 """

@@ -12,7 +12,7 @@ from flows.commands.running import stopping_afterwards
 from flows.duties import MEND
 from tasks.changetally import ChangeTally, tally_change
 from tasks.prefect_server import read_outcome, read_runs, start_run
-from tasks.replay.history import RecordedSource, RecordedWeb
+from tasks.replay.history import RecordedWeb
 from tasks.settings import Settings
 from tasks.warehouse_reader import open_reader
 
@@ -24,7 +24,7 @@ WORDS = {
     "structured_half": "shows a third of every text",
 }
 
-MEND_TIMEOUT_S = 90.0
+MEND_TIMEOUT_S, FAILURE_TIMEOUT_S = 90.0, 60.0
 LOOK_S = 0.5
 
 
@@ -87,32 +87,42 @@ class Rebuilt:
 
 def mend_rebuilt(settings: Settings, api_url: str, web: RecordedWeb) -> tuple[Rebuilt, ...]:
     """Set right what was found, as a person would, and return what became of each site."""
-    rebuilt = [source for source in web.history if source.redesigns]
-    if not rebuilt:
-        return ()
-    runs = read_runs(api_url)
-    told = {run.source: run.failure for run in reversed(runs) if "text is wrong" in run.failure}
-    return tuple(_mend_one(settings, api_url, source, told) for source in rebuilt)
-
-
-def _mend_one(
-    settings: Settings, api_url: str, source: RecordedSource, told: dict[str, str]
-) -> Rebuilt:
-    (redesign,) = source.redesigns
-    found = mended = _tally(settings, source, redesign.at)
-    mending = ""
-    if found.found_at is not None:
-        mending = _run_mending(api_url, source.source)
-        mended = _tally(settings, source, redesign.at)
-    return Rebuilt(
-        source.source, redesign.layout, redesign.at, found, mended,
-        told.get(source.source, ""), mending,
+    found = {
+        source.source: _tally(settings, source.source, redesign.at)
+        for source in web.history
+        for redesign in source.redesigns
+    }
+    wrong = {source for source, tally in found.items() if tally.found_at is not None}
+    failures = _await_failures(api_url, wrong)
+    mended = {source: _run_mending(api_url, source) for source in sorted(wrong)}
+    return tuple(
+        Rebuilt(
+            source.source, redesign.layout, redesign.at, found[source.source],
+            _tally(settings, source.source, redesign.at), failures.get(source.source, ""),
+            mended.get(source.source, ""),
+        )
+        for source in web.history
+        for redesign in source.redesigns
     )  # fmt: skip
 
 
-def _tally(settings: Settings, source: RecordedSource, since: datetime) -> ChangeTally:
+def _await_failures(api_url: str, sources: set[str]) -> dict[str, str]:
+    """Return what the run said that found each site, once all of them have failed.
+
+    A run goes on after its poll is stored: the check of a set takes seconds.
+    """
+    give_up = time.monotonic() + FAILURE_TIMEOUT_S
+    while True:
+        runs = read_runs(api_url)
+        told = {run.source: run.failure for run in reversed(runs) if "text is wrong" in run.failure}
+        if sources <= told.keys() or time.monotonic() > give_up:
+            return told
+        time.sleep(LOOK_S)
+
+
+def _tally(settings: Settings, source: str, since: datetime) -> ChangeTally:
     with stopping_afterwards(), open_reader(settings) as reader:
-        return tally_change(reader, source.source, since)
+        return tally_change(reader, source, since)
 
 
 def _run_mending(api_url: str, source: str) -> str:

@@ -150,7 +150,8 @@ def test_the_demo_finds_and_mends_the_sites_that_are_rebuilt_at_noon(home: Path)
     redesigned, half = sorted(outcome.rebuilt, key=lambda site: site.layout)
     assert (redesigned.layout, half.layout) == ("redesigned", "structured_half")
     assert redesigned.found.found_at is not None
-    assert redesigned.found.n_to_find <= 8
+    # The poll with the eighth page at the latest; on a busy machine it may bring more.
+    assert redesigned.found.n_before < 8
     for site in outcome.rebuilt:
         if site.found.found_at is None:
             continue
