@@ -66,13 +66,15 @@ class Plan:
 
     known: Sequence[Source]
     lines: list[Line] = field(default_factory=list)
+    watched: frozenset[str] = field(init=False)
     by_address: dict[str, str] = field(init=False)
     names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Start from what is watched."""
         self.by_address = {address_key(source): source.source for source in self.known}
-        self.names = {source.source for source in self.known}
+        self.watched = frozenset(source.source for source in self.known)
+        self.names = set(self.watched)
 
     @property
     def sources(self) -> list[Source]:
@@ -84,8 +86,7 @@ class Plan:
         keys = {address_key(source), url_key(final_url or as_polled(source).url)}
         holder = next((self.by_address[key] for key in keys if key in self.by_address), None)
         if holder is not None:
-            is_there = any(holder == source.source for source in self.known)
-            fate: Fate = "there" if is_there else "twice"
+            fate: Fate = "there" if holder in self.watched else "twice"
             return Line(number, fate, f"{source.url}: the address of {holder}")
         if source.source in self.names:
             reason = f"the name {source.source!r} is taken; give it another one"

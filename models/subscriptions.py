@@ -23,11 +23,12 @@ from models.xmltree import local_name, read_xml
 
 Form = Literal["opml", "csv", "list"]
 
-MAX_FIELD_CHARS = 100_000
 _FOLDER_DEPTH = 8
 _TAG_CHARS = 40
 _TITLE_CHARS = 200
 _DELIMITERS = ",;\t|"
+_DELIMITER_LINE = re.compile(r"sep=([,;\t|])\s*\n", re.IGNORECASE)
+"""How spreadsheets of some countries begin a table."""
 _SPLIT_TAGS = re.compile(r"[;,/]")
 _BARE_ADDRESS = re.compile(r"(?!\d+\.\d+$)[\w-]+(?:\.[\w-]+)*\.[^\W\d_][\w-]+(?::\d+)?(?:[/?#].*)?")
 _APP_ADDRESS = re.compile(r"tg://resolve\?domain=(\w+)", re.IGNORECASE)
@@ -269,10 +270,9 @@ def _read_table(text: str) -> Iterator[Wish | Slip]:
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that hold anything, each with the line it starts in."""
+    told = _DELIMITER_LINE.match(text)
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
-    first = lines[0] if lines else ""
-    delimiter = max(_DELIMITERS, key=first.count)
-    csv.field_size_limit(MAX_FIELD_CHARS)
+    delimiter = told[1] if told else max(_DELIMITERS, key=(lines[0] if lines else "").count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     before = 0
     while True:
@@ -283,6 +283,8 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             raise ParseError("the table", f"line {reader.line_num}: {error}") from error
         line, before = before + 1, reader.line_num
+        if line == 1 and told:
+            continue
         if any(cell.strip() for cell in cells) and not cells[0].startswith("#"):
             yield line, [_plain_cell(cell) for cell in cells]
 

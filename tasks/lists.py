@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 
 import ada_url
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -28,6 +29,7 @@ from models.errors import ParseError
 from models.identity import url_key
 from models.listings import DateReader
 from models.moments import Moment, is_plausible, read_moment, read_recent
+from models.paging import PagerLink, choose_older, may_lead_on
 from models.plaintext import absolute_url, collapse_spaces
 from models.records import Entry, Listing, ListRules
 
@@ -43,6 +45,13 @@ _ZONE_DEPTH = 30
 _MAX_BLOCK_LINKS, _MAX_BLOCK_NODES = 12, 300
 _HEADLINE_CHARS = 25
 _SURE_SHARE, _FAIR_SHARE = 0.7, 0.3
+
+_PAGER_DEPTH = 4
+_PAGER_CHARS = 40
+_PAGER_NAMES = re.compile(
+    r"pagination|paginator|pager|pagenav|page-numbers|wp-pagenavi|nav-links|paging|pages\b",
+    re.IGNORECASE,
+)
 
 _domains = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
@@ -177,7 +186,65 @@ def parse_list(
         title=_page_title(page),
         encoding=decoded.encoding,
         warnings=(*decoded.warnings, *_warnings(links, chosen, rules), *dates.warnings()),
+        older=find_older(page, url, _base_of(page, url)),
     )
+
+
+def find_older(page: LexborHTMLParser, url: str, base: str) -> str | None:
+    """Return the address of the page with the entries before these, where a pager leads there.
+
+    Parameters
+    ----------
+    url
+        Address of the page.
+    base
+        What its relative links are relative to.
+    """
+    own = registered_domain(url)
+    links = []
+    for node in page.css("link[rel~=next i][href], a[href]")[:_MAX_LINKS]:
+        link = _pager_link(node, base)
+        if link and registered_domain(link.url) == own:
+            links.append(link)
+    return choose_older(links, url, _current_page(page)) if links else None
+
+
+def _pager_link(node: LexborNode, base: str) -> PagerLink | None:
+    attributes = node.attributes
+    told = collapse_spaces(node.text())
+    said = told or attributes.get("aria-label") or attributes.get("title") or ""
+    is_next = "next" in (attributes.get("rel") or "").lower().split()
+    names = _names_of(node) + (_names_of(node.parent) if node.parent else "")
+    if len(said) > _PAGER_CHARS or not may_lead_on(said, names, is_next):
+        return None
+    address = absolute_url(attributes.get("href") or "", base)
+    if address is None:
+        return None
+    around = [node, *islice(_ancestors(node), _PAGER_DEPTH)]
+    in_pager = any(_PAGER_NAMES.search(_names_of(one)) for one in around)
+    return PagerLink(address, said, names, is_next, in_pager)
+
+
+def _current_page(page: LexborHTMLParser) -> int | None:
+    for node in page.css(
+        "[aria-current=page], [class*=current], [class*=active], [class*=selected]"
+    ):
+        told = collapse_spaces(node.text())[:_PAGER_CHARS]
+        around = islice(_ancestors(node), _PAGER_DEPTH)
+        if told.isdecimal() and any(_PAGER_NAMES.search(_names_of(one)) for one in around):
+            return int(told)
+    return None
+
+
+def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    current = node.parent
+    while current is not None and current.tag not in {"body", "html"}:
+        yield current
+        current = current.parent
+
+
+def _names_of(node: LexborNode) -> str:
+    return f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
 
 
 def _page_title(page: LexborHTMLParser) -> str | None:

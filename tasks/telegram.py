@@ -70,22 +70,20 @@ def parse_telegram(
     ------
     UnlistedError
         If the answer is Telegram's page about somebody who shows no posts on the web: a
-        group, a person, a channel with the preview switched off, nobody at all.
+        group, a person, a channel with the preview switched off or withheld, nobody at all.
     ParseError
         If it is no page of Telegram's.
     """
     decoded = decode_bytes(body, content_type)
     page = LexborHTMLParser(decoded.text)
     messages = page.css(".tgme_widget_message[data-post]")
-    if not messages and page.css_first(".tgme_channel_info, .tgme_channel_history") is None:
+    if not messages:
         raise _unlisted(page, url)
     dates = DateReader(timezone, now)
     entries = tuple(entry for message in messages if (entry := _entry(message, dates)))
     warnings = [*decoded.warnings, *dates.warnings()]
-    if not entries:
-        warnings.append("the channel shows no post")
     if hidden := sum(entry.note is not None for entry in entries):
-        warnings.append(f"{hidden} posts are not in the web preview")
+        warnings.append(f"not in the web preview: {hidden} of {len(entries)} posts")
     return Listing(
         format="telegram preview",
         entries=entries,
@@ -98,6 +96,8 @@ def parse_telegram(
 
 def _unlisted(page: LexborHTMLParser, url: str) -> ParseError:
     """Return the error for a page without posts: whose it is, and why it shows none."""
+    if page.css_first(".tgme_channel_info, .tgme_channel_history") is not None:
+        return UnlistedError(url, "this Telegram channel shows no post on the web")
     if page.css_first(".tgme_page") is None:
         return ParseError(url, "no page of a Telegram channel")
     extra = (_text_at(page, ".tgme_page_extra") or "").lower()

@@ -203,6 +203,38 @@ async def test_a_channel_without_a_preview_has_a_status_of_its_own_until_it_show
         assert room.rows("SELECT count(*) FROM notices WHERE closed_at IS NULL") == [(0,)]
 
 
+@pytest.mark.report("DIYgod/RSSHub#12571")
+async def test_a_channel_whose_posts_are_withheld_is_no_quiet_one(
+    open_channel: Any, site: Any
+) -> None:
+    async with open_channel("telegram", "http://tg.example/harbour_news") as room:
+        site.add("/s/harbour_news", telegram_page([]))
+        result = await room.polled()
+        assert (result.poll.outcome, result.poll.reason) == (
+            "failed",
+            "this Telegram channel shows no post on the web",
+        )
+
+
+@pytest.mark.report("RSS-Bridge/rss-bridge#4207")
+async def test_a_quotation_is_text_and_what_a_post_answers_to_is_not(
+    open_channel: Any, site: Any
+) -> None:
+    inner = (
+        "<a class='tgme_widget_message_reply'><div class='tgme_widget_message_text"
+        " js-message_reply_text'>Is it open?</div></a>"
+        "<div class='tgme_widget_message_text js-message_text'><blockquote expandable>The pier"
+        " stays closed</blockquote>says the <i class='emoji'><b>⚓</b></i> master</div>"
+    )
+    async with open_channel("telegram", "http://tg.example/harbour_news") as room:
+        page = telegram_page([telegram_post(1, room.clock.now(), inner)])
+        site.add("/s/harbour_news", page)
+        await room.polled()
+        assert room.rows("SELECT kind, title, text FROM articles") == [
+            ("article", "The pier stays closed", "The pier stays closed\n\nsays the ⚓ master")
+        ]
+
+
 # Feeds of posts
 
 
@@ -479,3 +511,30 @@ async def test_a_board_without_a_feed_is_collected_as_a_list_of_threads(
         result = await room.polled()
         assert (result.poll.entries_new, result.poll.overlap) == (1, True)
         assert room.rows("SELECT count(*) FROM articles WHERE text LIKE 'On day 0%'") == [(4,)]
+
+
+async def test_a_list_that_is_all_news_is_read_back_page_by_page(
+    open_channel: Any, site: Any
+) -> None:
+    def listed(first: int, last: int, older: int) -> bytes:
+        links = "".join(
+            f"<li><h2><a href='/2026/03/story-{number}'>The story of the pier, part {number}</a>"
+            "</h2></li>"
+            for number in range(last, first - 1, -1)
+        )
+        pager = f"<a class='next' href='/latest?page={older}'>Older</a>"
+        return f"<html><body><ul>{links}</ul>{pager}</body></html>".encode()
+
+    story = "".join(f"<p>On day {day} the pier was closed and people asked why.</p>" for day in
+                    range(9))  # fmt: skip
+    async with open_channel("list", "http://press.example/latest") as room:
+        site.add("*", f"<html><body><article>{story}</article></body></html>".encode())
+        site.add("/latest", listed(101, 110, 2))
+        await room.polled()
+        assert "/latest?page=2" not in site.paths
+        site.add("/latest", listed(121, 130, 2))
+        site.add("/latest?page=2", listed(108, 120, 3))
+        result = await room.polled()
+        assert (result.poll.entries_new, result.poll.overlap) == (20, True)
+        assert not result.poll.possible_loss
+        assert "/latest?page=3" not in site.paths
