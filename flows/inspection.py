@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -137,7 +137,7 @@ def _inspect_article(page: _Page) -> dict[str, Any]:
         timezone=page.source.timezone,
         now=page.now,
     )
-    return _article(article, len(page.body))
+    return _article(article)
 
 
 def _inspect_robots(page: _Page) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _article(article: Article, page_bytes: int) -> dict[str, Any]:
+def _article(article: Article) -> dict[str, Any]:
     return {
         "title": article.title,
         "text": article.text,
@@ -213,7 +213,7 @@ def _article(article: Article, page_bytes: int) -> dict[str, Any]:
         "canonical_url": article.canonical_url,
         "class": article.kind,
         "extraction": article.extraction,
-        "features": {"page_bytes": page_bytes},
+        "features": asdict(article.measures) if article.measures else {},
         "warnings": list(article.warnings),
         "cpu_s": round(article.cpu_s, 4),
     }

@@ -47,6 +47,11 @@ def test_article_answers_with_all_that_is_promised() -> None:
         "features", "warnings",
     } <= found.keys()  # fmt: skip
     assert found["class"] == "article"
+    assert list(found["features"]) == [
+        "page_bytes", "paragraph_chars", "n_paragraphs", "paragraph_variance", "n_links",
+        "n_blocks", "n_formatting", "n_images", "n_other",
+    ]  # fmt: skip
+    assert all(value > 0 for value in list(found["features"].values())[:4])
 
 
 def test_sitemap_answers_with_entries_and_children() -> None:
