@@ -118,7 +118,9 @@ def count_failures(collector: Collector, findings: Findings, now: datetime) -> i
 def _note_ending(collector: Collector, findings: Findings, now: datetime) -> Upshot:
     """Tell the incidents how the poll ended, where it says anything of host or line."""
     is_well = findings.outcome not in ("failed", "refused")
-    if findings.is_held or not (is_well or findings.http_status or findings.is_silent):
+    # A channel that shows nothing on the web is no sign of a host that is down.
+    says_nothing = findings.is_held or findings.is_unlisted
+    if says_nothing or not (is_well or findings.http_status or findings.is_silent):
         return Upshot()
     upshot = collector.incidents.note(
         Ending(

@@ -315,6 +315,7 @@ def _read_rss(root: etree._Element, url: str, dates: DateReader) -> Listing:
         entries=tuple(_rss_entry(item, own, url, dates) for item in islice(items, MAX_ENTRIES)),
         title=plain_title(_first_text(fields, "title", "dc:title") or "") or None,
         ttl_s=_ttl_s(fields),
+        older=_older(fields, url),
     )
 
 
@@ -416,6 +417,15 @@ def _address(link: str | None, url: str) -> str:
     return absolute_url(link, url) or "" if link else ""
 
 
+def _older(fields: Fields, url: str) -> str | None:
+    """Return the address of the entries before these, where a feed comes in pages (RFC 5005)."""
+    for link in (*fields.get("link", ()), *fields.get("atom:link", ())):
+        if (link.get("rel") or "").lower() in {"next", "prev-archive"}:
+            address = absolute_url(link.get("href") or "", _base_of(link, url))
+            return address if address != url else None
+    return None
+
+
 def _ttl_s(fields: Fields) -> float | None:
     """Return the publisher's own hint how often to look, in seconds."""
     minutes = _first_text(fields, "ttl")
@@ -450,6 +460,7 @@ def _read_atom(root: etree._Element, url: str, dates: DateReader) -> Listing:
         ),
         title=_atom_text(fields, "title"),
         ttl_s=_ttl_s(fields),
+        older=_older(fields, url),
     )
 
 
@@ -546,6 +557,7 @@ def _read_json_feed(text: str, url: str, dates: DateReader) -> Listing:
             if isinstance(item, dict)
         ),
         title=collapse_spaces(str(feed.get("title") or "")) or None,
+        older=_address(str(feed.get("next_url") or ""), url) or None,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from models.records import ExtractRules, HttpRules, Kind, Source
+from tasks.catalogue import Catalogue
 
 MINUTE = timedelta(minutes=1)
 
@@ -235,6 +236,27 @@ async def test_a_quotation_is_text_and_what_a_post_answers_to_is_not(
         ]
 
 
+async def test_channels_that_show_nothing_do_not_put_the_others_of_their_host_on_hold(
+    open_newsroom: Any, site: Any
+) -> None:
+    http = HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0)
+    first = Source("harbour", "x", "http://tg.example/harbour_news", kind="telegram", http=http)
+    async with open_newsroom(change=lambda _: first) as room:
+        closed = [
+            replace(first, source=f"closed-{n}", url=f"http://tg.example/closed_{n}")
+            for n in range(4)
+        ]
+        await room.collector.take_catalogue(Catalogue((first, *closed), ()))
+        for number in range(4):
+            site.add(f"/s/closed_{number}", status="302 Found", Location=f"/closed_{number}")
+            site.add(f"/closed_{number}", LANDING.format("7 subscribers").encode())
+        site.add("/s/harbour_news", channel(room, 1, 3))
+        for source in closed:
+            result = await room.polled(source.source)
+            assert "switched off" in result.poll.reason
+        assert (await room.polled()).poll.outcome == "new"
+
+
 # Feeds of posts
 
 
@@ -413,10 +435,8 @@ async def test_a_service_that_wants_quiet_is_left_alone_by_all_its_boards(
     http = HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0)
     harbours = Source("harbour", "x", "http://r.example/r/harbours", kind="reddit", http=http)
     async with open_newsroom(change=lambda _: harbours) as room:
-        room.collector.sources["piers"] = replace(
-            harbours, source="piers", url="http://r.example/r/piers"
-        )
-        await room.collector.sync_catalogue()
+        piers = replace(harbours, source="piers", url="http://r.example/r/piers")
+        await room.collector.take_catalogue(Catalogue((harbours, piers), ()))
         site.add("/r/harbours/new/.rss", b"", status="429 Too Many Requests", Retry_After="600")
         site.add("/r/piers/new/.rss", reddit_feed(room.clock.now()), kind="application/xml")
         result = await room.polled()
@@ -424,8 +444,11 @@ async def test_a_service_that_wants_quiet_is_left_alone_by_all_its_boards(
         assert "429" in result.poll.reason
         assert "XML" not in result.poll.reason
         assert result.schedule.due_at - room.clock.now() > timedelta(minutes=9)
-        await room.poll("piers")
+        other = await room.polled("piers")
+        assert other.poll.outcome == "failed"
         assert "/r/piers/new/.rss" not in site.paths
+        room.step(minutes=11)
+        assert (await room.polled("piers")).poll.outcome == "new"
 
 
 # Boards

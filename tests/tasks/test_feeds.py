@@ -486,3 +486,30 @@ def test_real_feeds_are_read_and_the_rest_refused(archive: str, least_share: flo
             continue
         n_read += 1
     assert n_read / n_files >= least_share
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        (
+            "<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='/f'/>"
+            "<link rel='next' href='/f?page=2'/><entry><id>1</id></entry></feed>"
+        ),
+        (
+            "<rss xmlns:atom='http://www.w3.org/2005/Atom'><channel>"
+            "<link>https://a.example/</link><atom:link rel='prev-archive' href='f?page=2'/>"
+            "<item><guid>1</guid></item></channel></rss>"
+        ),
+        '{"version": "https://jsonfeed.org/version/1.1", "items": [], "next_url": "/f?page=2"}',
+    ],
+)
+def test_a_feed_in_pages_says_where_its_older_entries_are(feed: str) -> None:
+    listing = parse_feed(feed.encode(), url="https://a.example/f", now=NOW)
+    assert listing.older == "https://a.example/f?page=2"
+
+
+def test_a_feed_of_one_page_leads_nowhere() -> None:
+    feed = (
+        "<rss><channel><link>https://a.example/</link><item><guid>1</guid></item></channel></rss>"
+    )
+    assert parse_feed(feed.encode(), url="https://a.example/f", now=NOW).older is None
