@@ -38,6 +38,7 @@ from models.overview import DAYS_SHOWN, ForecastHour, Overview, SourceFacts, wit
 from models.records import Source, SourceStatus
 from models.troubles import describe_cards, make_cards
 from tasks.catalogue import catalogue_stamp, read_catalogue
+from tasks.checks import FOLDER, list_documents
 from tasks.duck.endpoint import read_endpoint
 from tasks.duck.lease import read_holder
 from tasks.files import list_folders, read_bytes
@@ -97,6 +98,14 @@ REPORT_TYPES = {
 }
 
 REPORT_FILE = re.compile(r"(\d{4}-\d\d-\d\d)/[a-z]+\.(html|md|csv|parquet)", re.ASCII)
+
+
+CHECK_FILE = re.compile(r"[a-z0-9-]+\.html", re.ASCII)
+CHECK_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
+    " frame-ancestors 'none'"
+)
+"""A document of Great Expectations has its style in it, and needs nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +172,8 @@ class StatusPages:
             return Answer(self._render_reports())
         if path.startswith("/reports/"):
             return self._send_report(path.removeprefix("/reports/"))
+        if path.startswith("/checks/"):
+            return self._send_check(path.removeprefix("/checks/"))
         if path.startswith("/source/"):
             return self._show_source(path.removeprefix("/source/"))
         return self._message("No such page", f"There is nothing at {path}.", 404)
@@ -381,6 +392,14 @@ class StatusPages:
         policy = f"{alone_policy()}; frame-ancestors 'none'"
         return Answer(body, content_type, policy=policy, file_name=file_name)
 
+    def _send_check(self, name: str) -> Answer:
+        """Return the findings of a check, as they were written when it was made."""
+        found = CHECK_FILE.fullmatch(name)
+        body = read_bytes(self.settings.folder / FOLDER / name) if found else None
+        if body is None:
+            return self._message("No such check", f"There is nothing at /checks/{name}.", 404)
+        return Answer(body, policy=CHECK_POLICY)
+
     def _show_source(self, name: str) -> Answer:
         standing = self._read_standing()
         status = {row.source: row for row in standing.report.rows}.get(name)
@@ -397,6 +416,7 @@ class StatusPages:
             target_s=target_s,
             is_late=status in standing.report.late,
             facts=facts,
+            documents=list_documents(self.settings, name),
             decisions=[_laid_out(decision) for decision in facts.decisions],
             charts={
                 "lag": draw_lags(facts.lag_hours, now, target_s),

@@ -203,8 +203,10 @@ class Supervisor:
         command += ["--parent", str(os.getpid())]
         # With a server of ours, what is said about another one must not confuse it.
         given = self._environ if self._prefect is None else without_prefect(self._environ)
+        page_url = self.settings.page.url or (self.page.url if self.page is not None else "")
         environment = {
             **given,
+            "NEWSBEAT_PAGE_URL": page_url,
             **client_environment(self.settings, self.server.api_url),
             "NEWSBEAT_HOME": str(self.settings.home),
             "NEWSBEAT_CLOCK": self.settings.clock.spell(),

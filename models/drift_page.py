@@ -21,7 +21,7 @@ class DriftPage:
     Attributes
     ----------
     document
-        Address of the findings as a document; empty where there is none.
+        Where the findings lie as a document, an address or a file; empty where there is none.
     """
 
     source: str
@@ -52,7 +52,9 @@ def render_drift_page(page: DriftPage) -> str:
     if page.repair is not None:
         lines += _repair(page.repair)
     if page.document:
-        lines += [f"All findings: [{page.document}]({page.document})", ""]
+        is_address = page.document.startswith("http")
+        where = f"<{page.document}>" if is_address else f"`{page.document}`"
+        lines += [f"All findings: {where}", ""]
     lines += [
         "| criterion | value | threshold | |",
         "|---|--:|--:|---|",

@@ -38,5 +38,13 @@ def write_document(settings: Settings, source: str, page: str, *, drifted: bool)
 
 
 def document_address(settings: Settings, name: str) -> str:
-    """Return the address under which a browser on this machine opens a document."""
-    return Path(settings.folder / name).resolve().as_uri()
+    """Return where people open a document: on the status page or, without one, on the disk."""
+    if settings.page.url:
+        return f"{settings.page.url.rstrip('/')}/{name}"
+    return str(Path(settings.folder / name).resolve())
+
+
+def list_documents(settings: Settings, source: str) -> list[str]:
+    """Return the documents of a source: the last check's, and the last that found drift."""
+    names = (f"{FOLDER}/{source}.html", f"{FOLDER}/{source}-drifted.html")
+    return [name for name in names if (settings.folder / name).is_file()]

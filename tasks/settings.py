@@ -251,11 +251,14 @@ class PageSettings:
         Where that port is taken, a free one is used and said.
     token
         Secret that lets people in, as the password of any name; empty asks for none.
+    url
+        Where people find it, for links to it; empty for where it listens.
     """
 
     host: str = "127.0.0.1"
     port: int = 4300
     token: str = field(default="", repr=False)
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,6 +510,7 @@ _PATTERNS = {
     "prefect.work_pool": (r"[\w .-]{1,100}", "it must be a name of letters, digits and dashes"),
     "page.host": (r"[\w.:-]+", "it must be a host or an IP address of this machine"),
     "page.token": (r"([!-~]{16,200})?", "it must be 16 printable characters or more, or empty"),
+    "page.url": (r"(https?://[^\s]+)?", "it must be such as https://newsbeat.example/"),
     "report.at": (r"(([01]\d|2[0-3]):[0-5]\d)?", "it must be HH:MM, or empty"),
     "report.timezone": (r"[\w+/-]+", "it must be an IANA zone such as Europe/Berlin"),
     "report.folder": (r"[^\x00\n]+", "it must name a folder"),

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from flows.cli import main
 from flows.page import StatusPages, make_page_server
 from models.errors import ConfigError
+from tasks.checks import document_address, write_document
 from tasks.settings import BudgetSettings, PageSettings, Settings
 from tasks.warehouse import Warehouse
 
@@ -98,6 +99,29 @@ def test_every_chart_has_a_name_and_its_figures_as_a_table(pages):
     assert len(charts) == 8
     assert {each["aria-labelledby"] for each in charts} == titles
     assert page.text.count("The same in figures") == 8
+
+
+def test_the_findings_of_a_check_are_served_as_they_were_written(settings, pages):
+    assert "All findings" not in seen(pages, "/source/tide").text
+    document = "<html><style>td{color:red}</style><td>F_S fired</td></html>"
+    for is_drifted in (False, True):
+        write_document(settings, "tide", document, drifted=is_drifted)
+    page = seen(pages, "/source/tide")
+    links = {each["href"] for each in page.all("a") if "/checks/" in each["href"]}
+    assert links == {"/checks/tide.html", "/checks/tide-drifted.html"}
+    answer = pages.answer("/checks/tide-drifted.html", {})
+    assert (answer.status, answer.body) == (200, document.encode())
+    assert "script-src" not in answer.policy
+    assert answer.policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
+    for name in ("none.html", "../newsbeat.duckdb", "..%2fnewsbeat.duckdb", "tide.tmp", ""):
+        assert pages.answer(f"/checks/{name}", {}).status == 404
+
+
+def test_a_link_to_findings_leads_where_people_can_open_them(settings):
+    name = write_document(settings, "tide", "<html></html>", drifted=False)
+    assert Path(document_address(settings, name)).read_text(encoding="utf-8") == "<html></html>"
+    served = replace(settings, page=PageSettings(url="https://news.example/beat/"))
+    assert document_address(served, name) == "https://news.example/beat/checks/tide.html"
 
 
 @pytest.mark.parametrize("path", PATHS)
