@@ -11,11 +11,10 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
 
 from flows.collector import Collector
 from flows.conduct import (
@@ -76,10 +75,12 @@ from models.records import (
 
 logger = logging.getLogger("newsbeat.poll")
 
-T = TypeVar("T")
-
 LARGE_BYTES = 2**20
-"""Larger pages are packed and parsed in a thread: 20 MB of feed take seconds."""
+"""Larger pages are packed in a thread: 20 MB take a second."""
+
+SMALL_BYTES = 32 * 1024
+"""Smaller listings are parsed on the spot. Larger ones go to a helper: a hostile megabyte
+can take a parser minutes, or gigabytes, and a helper can be ended."""
 
 REASON_CHARS = 500
 """A reason is read by people in one line; a server's own words may be longer."""
@@ -238,24 +239,24 @@ async def _read_children(collector: Collector, findings: Findings, listing: List
 async def _keep_and_parse(collector: Collector, findings: Findings, answer: Fetched) -> Listing:
     """Return what a page lists, the page itself being kept first."""
     findings.pages.append(await _keep_page(collector, findings, answer))
-    return await _beside_the_loop(
-        findings, answer, partial(parse_listing, answer, findings.source, collector.clock.now())
-    )
+    source = findings.source
+    parse = partial(parse_listing, answer, source, collector.clock.now())
+    if len(answer.body) <= SMALL_BYTES:
+        with findings.timing_cpu():
+            return parse()
+    listing, cpu_s = await collector.extraction.run(parse, answer.final_url, source.source)
+    findings.cpu_s += cpu_s
+    return listing
 
 
 async def _keep_page(collector: Collector, findings: Findings, answer: Fetched) -> Page:
-    source = findings.source.source
-    return await _beside_the_loop(findings, answer, partial(collector.pages.store, answer, source))
+    """Return where a page was kept; packing a large one must not hold up all other polls."""
 
-
-async def _beside_the_loop(findings: Findings, answer: Fetched, work: Callable[[], T]) -> T:
-    """Return what `work` on a page makes; a large page must not hold up all other polls."""
-
-    def timed() -> T:
+    def store() -> Page:
         with findings.timing_cpu():
-            return work()
+            return collector.pages.store(answer, findings.source.source)
 
-    return await asyncio.to_thread(timed) if len(answer.body) > LARGE_BYTES else timed()
+    return await asyncio.to_thread(store) if len(answer.body) > LARGE_BYTES else store()
 
 
 async def _compare(collector: Collector, findings: Findings, listing: Listing) -> None:

@@ -40,6 +40,7 @@ _FEED_ROOT = re.compile(
 _SUBSET_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|<!--.*?(?:-->|\Z)|[\[\]>]", re.DOTALL)
 _ENTITY = re.compile(r"<!ENTITY\s+([\w:.-]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
 _CHARACTER = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|(\d{1,7}));")
+_NUMBERED = re.compile(r"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+));")
 _UNUSUAL = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
 _REFERENCE = re.compile(
     r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
@@ -49,6 +50,7 @@ _REFERENCE = re.compile(
 _INNER_REFERENCE = re.compile(r"&([\w.:-]{1,64});")
 _PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _MAX_NESTING = 8
+_MOST_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def read_xml(text: str, url: str) -> XmlDocument:
     if n_controls:
         warnings.append(f"{n_controls} control characters dropped")
     text = _from_document_start(text, warnings)
+    text = _NUMBERED.sub(_legal_reference, text) if "&#" in text else text
     text, entities = _without_doctype(text)
     text = _with_references_as_text(text, entities, url)
     root, errors = _parse(text)
@@ -171,6 +174,18 @@ def _declared_entities(subset: str) -> dict[str, str]:
 def _character(match: re.Match[str]) -> str:
     number = int(match[1], 16) if match[1] else int(match[2])
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
+
+
+def _legal_reference(match: re.Match[str]) -> str:
+    """Return a numbered reference as it is, but for those to what is no character.
+
+    The parser, recovering, takes half of a surrogate pair for one, and then cannot say it.
+    """
+    digits, base = (match[1], 16) if match[1] else (match[2], 10)
+    number = int(digits, base) if len(digits) < _MOST_DIGITS else 0
+    is_legal = number >= 0x20 or number in (0x9, 0xA, 0xD)
+    is_legal = is_legal and not 0xD800 <= number < 0xE000 and number < 0x110000
+    return match[0] if is_legal and number not in (0xFFFE, 0xFFFF) else "\ufffd"
 
 
 class _Expander:

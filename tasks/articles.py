@@ -19,6 +19,7 @@ from lxml.html import HtmlElement
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from trafilatura.external import try_readability
 from trafilatura.metadata import extract_metadata
+from trafilatura.settings import Document
 
 from models.declared import (
     DeclaredDate,
@@ -281,16 +282,11 @@ class _Found:
 
 def _by_trafilatura(page: _Page, now: datetime, method: Method | None) -> _Found:
     """Return what the generic way finds; no text where no `method` is given."""
-    dates = {
-        "original_date": True,
-        "extensive_search": False,
-        "max_date": f"{now:%Y-%m-%d}",
-    }
-    metadata = extract_metadata(page.tree, page.url, date_config=dates)
+    metadata, warnings = _metadata(page, now)
     text, way = None, "trafilatura"
-    warnings: tuple[str, ...] = ()
     if method is not None:
-        text, way, warnings = _text_by(page, method)
+        text, way, oddities = _text_by(page, method)
+        warnings += oddities
     authors = (collapse_spaces(name) for name in (metadata.author or "").split(";"))
     return _Found(
         title=collapse_spaces(metadata.title or "") or None,
@@ -300,6 +296,19 @@ def _by_trafilatura(page: _Page, now: datetime, method: Method | None) -> _Found
         way=way,
         warnings=warnings,
     )
+
+
+def _metadata(page: _Page, now: datetime) -> tuple[Document, tuple[str, ...]]:
+    """Return what the library makes of a page's head; nothing where that breaks it."""
+    dates = {
+        "original_date": True,
+        "extensive_search": False,
+        "max_date": f"{now:%Y-%m-%d}",
+    }
+    try:
+        return extract_metadata(page.tree, page.url, date_config=dates), ()
+    except Exception as error:  # noqa: BLE001 - an odd date is no reason to lose the text
+        return Document(), (f"its metadata broke the reader: {type(error).__name__}: {error}",)
 
 
 def _text_by(page: _Page, method: Method) -> tuple[str | None, str, tuple[str, ...]]:

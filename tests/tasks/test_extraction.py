@@ -69,7 +69,7 @@ async def test_page_that_takes_too_long_is_ended_and_the_next_one_read() -> None
 async def test_page_that_needs_too_much_memory_is_refused_it() -> None:
     settings = ExtractSettings(workers=1, timeout_s=30.0, memory_mb=400)
     async with ExtractionPool(settings) as pool:
-        with pytest.raises(ParseError, match=r"more memory than 400 MiB|ended its extractor"):
+        with pytest.raises(ParseError, match=r"more memory than 400 MiB|ended its reader"):
             await pool.extract(fetched(ENDLESS), SOURCE, NOW)
         assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
 
@@ -96,7 +96,7 @@ async def test_page_that_ends_its_helper_again_and_again_is_given_up(pool: Extra
                 killed.add(helper.process.pid)
                 helper.process.send_signal(signal.SIGSEGV)
         await asyncio.sleep(0.1)
-    with pytest.raises(ParseError, match="ended its extractor: SIGSEGV"):
+    with pytest.raises(ParseError, match="ended its reader: SIGSEGV"):
         await page
     assert len(killed) == 2
     assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
