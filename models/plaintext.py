@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import islice
 
 import ada_url
 
@@ -41,6 +42,22 @@ def collapse_spaces(text: str) -> str:
 def drop_controls(text: str) -> tuple[str, int]:
     """Return `text` without control characters that no document may hold, and their number."""
     return _ILLEGAL.subn("", text)
+
+
+def first_tags(markup: str, most: int) -> tuple[str, bool]:
+    """Return markup up to its `most`-th ``<``, and whether anything was cut off.
+
+    Trees cost memory by the tag: twenty megabytes of nothing but tags fill gigabytes.
+
+    Examples
+    --------
+    >>> first_tags("<a>1</a><b>", 2)
+    ('<a>1</a>', True)
+    """
+    if markup.count("<") <= most:
+        return markup, False
+    extra = next(islice(re.finditer("<", markup), most, None))
+    return markup[: extra.start()], True
 
 
 def plain_title(value: str) -> str:

@@ -15,11 +15,21 @@ from dataclasses import dataclass
 from lxml import etree
 
 from models.errors import ParseError
-from models.plaintext import drop_controls
+from models.plaintext import drop_controls, first_tags
 
 MAX_AMPLIFICATION = 5
 """Entities may make a document this many times as long; a bomb wants thousands."""
 FREE_EXPANSION_CHARS = 100_000
+
+MAX_TAGS = 1_000_000
+"""What comes after so many is not read: each costs a quarter of a kilobyte of memory. The
+largest sitemap that the protocol allows has 400,000, with its closing ones."""
+
+MAX_REFERENCES = 2_000_000
+"""Entities and bare ampersands in a document with unusual ones; each costs 100 bytes."""
+
+FIELD_CHARS = 100_000
+"""More of one field's text is not read: what is shown of it is a tenth of that at most."""
 
 _HEAD_CHARS = 16_384
 _HTML_START = re.compile(
@@ -129,6 +139,9 @@ def read_xml(text: str, url: str) -> XmlDocument:
     text = _NUMBERED.sub(_legal_reference, text) if "&#" in text else text
     text, entities = _without_doctype(text)
     text = _with_references_as_text(text, entities, url)
+    text, is_cut = first_tags(text, MAX_TAGS)
+    if is_cut:
+        warnings.append(f"only its first {MAX_TAGS} tags are read")
     root, errors = _parse(text)
     if root is None:
         raise ParseError(url, "no XML in it" if text.strip() else "the document is empty")
@@ -228,6 +241,8 @@ class _Expander:
 def _with_references_as_text(text: str, entities: dict[str, str], url: str) -> str:
     if not _UNUSUAL.search(text):
         return text
+    if text.count("&") > MAX_REFERENCES:
+        raise ParseError(url, f"it holds more than {MAX_REFERENCES} entities")
     budget = MAX_AMPLIFICATION * len(text) + FREE_EXPANSION_CHARS
     return _REFERENCE.sub(_Expander(entities, budget, url).replace, text)
 
@@ -273,12 +288,21 @@ def namespace(tag: object) -> str:
 
 
 def inner_text(element: etree._Element) -> str:
-    """Return the text of an element and of all inside it, scripts and styles left out."""
+    """Return the text of an element and of all inside it, scripts and styles left out.
+
+    Of a very long one the first 100,000 characters.
+    """
     if len(element) == 0:
-        return str(element.text or "")
-    if next(element.iter("{*}script", "{*}style"), None) is None:
-        return "".join(str(part) for part in element.itertext())
-    return "".join(_shown_texts(element))
+        return str(element.text or "")[:FIELD_CHARS]
+    has_hidden = next(element.iter("{*}script", "{*}style"), None) is not None
+    texts = _shown_texts(element) if has_hidden else map(str, element.itertext())
+    parts, n_chars = [], 0
+    for part in texts:
+        parts.append(part)
+        n_chars += len(part)
+        if n_chars >= FIELD_CHARS:
+            break
+    return "".join(parts)[:FIELD_CHARS]
 
 
 def _shown_texts(element: etree._Element) -> Iterator[str]:

@@ -41,6 +41,9 @@ from models.xmltree import (
 MAX_ENTRIES = 20_000
 """Archives of mailing lists list more; the first are kept, feeds put the newest there."""
 
+MAX_JSON_VALUES = 2_000_000
+"""JSON cannot be read in part; more values, at some 100 bytes each, are no feed."""
+
 TOLERANT_CHARS = 500_000
 """The tolerant parser is slow, and slower than in proportion on what is hostile."""
 
@@ -541,6 +544,8 @@ def _person_names(person: etree._Element) -> list[str]:
 
 
 def _read_json_feed(text: str, url: str, dates: DateReader) -> Listing:
+    if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
+        raise ParseError(url, f"JSON of more than {MAX_JSON_VALUES} values")
     try:
         feed = json.loads(text.lstrip("\ufeff"), strict=False)
     except (ValueError, RecursionError) as error:
@@ -553,7 +558,7 @@ def _read_json_feed(text: str, url: str, dates: DateReader) -> Listing:
         format=f"json feed {version}",
         entries=tuple(
             _json_entry(item, url, dates, _json_authors(feed))
-            for item in items
+            for item in islice(items, MAX_ENTRIES)
             if isinstance(item, dict)
         ),
         title=collapse_spaces(str(feed.get("title") or "")) or None,

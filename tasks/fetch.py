@@ -42,6 +42,8 @@ CheckHop = Callable[[str], Awaitable[None]]
 # Reading the rest of a short answer keeps the connection; dropping a long one is cheaper.
 _DRAIN_BYTES = 32 * 1024
 _DRAIN_S = 2.0
+# Hints that come before an answer are no headers of it, and some do come.
+_HEADS = 4
 _MAX_CONNECTIONS = 256
 # httpcore looks at every idle connection at every request, so few are kept.
 _MAX_IDLE_CONNECTIONS = 20
@@ -101,7 +103,7 @@ class Fetcher:
         self._resolve = resolve or self._resolver
         self._tls = tls
         self._network = network
-        self._transports: dict[tuple[bool, str | None], httpx.AsyncBaseTransport] = {}
+        self._transports: dict[tuple[bool, str | None], _GuardedTransport] = {}
         self._headers = {accept: _request_headers(settings, accept) for accept in _ACCEPT}
         self._timeouts = {
             "connect": settings.fetch.connect_timeout_s,
@@ -204,6 +206,7 @@ class Fetcher:
             async with asyncio.timeout(exchange.start_hop()):
                 return await self._exchange_hop(exchange)
         except TimeoutError as error:
+            await self._transport(exchange.rules).drop(exchange.target)
             reason = f"no whole answer within {self._caps.total_timeout_s:g} s"
             raise exchange.transient(reason) from error
         except _FAILURES as error:
@@ -213,17 +216,22 @@ class Fetcher:
 
     async def _exchange_hop(self, exchange: Exchange) -> Fetched | NotModified | None:
         request = exchange.request(self._headers[exchange.accept], self._timeouts)
+        hop = guard.Allowance(_HEADS * self._caps.max_header_bytes, 2 * self._caps.max_bytes)
+        guard.allowance.set(hop)
         try:
             response = await _send(self._transport(exchange.rules), request)
+            hop.admit_body()
+            body = _Body(response)
+            try:
+                return await self._read_answer(exchange, request, response, body)
+            finally:
+                await body.close()
         except FetchError as error:
-            raise exchange.relabel(error) from error
-        body = _Body(response)
-        try:
-            return await self._read_answer(exchange, request, response, body)
-        finally:
-            await body.close()
+            if error.url != exchange.url:
+                raise exchange.relabel(error) from error
+            raise
 
-    def _transport(self, rules: HttpRules) -> httpx.AsyncBaseTransport:
+    def _transport(self, rules: HttpRules) -> _GuardedTransport:
         key = (rules.allow_private, rules.connect_to)
         if key not in self._transports:
             target = guard.split_host_port(rules.connect_to) if rules.connect_to else None
@@ -346,6 +354,17 @@ class _GuardedTransport(httpx.AsyncHTTPTransport):
             http2=True,
             network_backend=backend,
         )
+
+    async def drop(self, url: str) -> None:
+        """End the connections to the host of `url`: what came too late would go on coming.
+
+        An HTTP/2 connection outlives its requests, and the next one would find it clogged.
+        """
+        origin = httpcore.URL(url).origin
+        for connection in list(self._pool.connections):
+            if connection.can_handle_request(origin) and not connection.is_closed():
+                with contextlib.suppress(httpcore.NetworkError, RuntimeError, OSError):
+                    await connection.aclose()
 
 
 class _Body:

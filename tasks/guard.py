@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,12 @@ from typing import Any
 
 import httpcore
 
-from models.errors import ConfigError, RefusedFetchError, TransientFetchError
+from models.errors import (
+    ConfigError,
+    PermanentFetchError,
+    RefusedFetchError,
+    TransientFetchError,
+)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -43,16 +49,68 @@ _WRAPPING = {
     "a Teredo": ipaddress.IPv6Network("2001::/32"),
 }
 
+_INSIDE = frozenset({"a loopback", "a private", "a carrier-grade NAT"})
+"""What networks of one's own are made of. Nothing else is ever anybody's news site: link-local
+addresses are where clouds keep their secrets."""
+
 connected: ContextVar[list[str]] = ContextVar("connected")
 """Collects the addresses connected to on behalf of the current exchange, where it is set."""
 
 
-def refuse_address(text: str) -> str | None:
-    """Return why nothing is fetched from this IP address, or None where it is public.
+class Allowance:
+    """Bytes that one hop may still bring over its connection, whatever they are.
+
+    The caps on headers and body count what HTTP makes of them. A server that sends nothing
+    but hints, padding or pings makes nothing of them, and keeps the loop busy for it.
+
+    Parameters
+    ----------
+    head_bytes
+        Until the answer's head is there.
+    body_bytes
+        From then on, and from the beginning on a connection that several answers share.
+    """
+
+    def __init__(self, head_bytes: int, body_bytes: int) -> None:
+        self._head_bytes = head_bytes
+        self._body_bytes = body_bytes
+        self._n_bytes = 0
+        self._is_head_in = False
+
+    def admit_body(self) -> None:
+        """Go over to the allowance for the body."""
+        self._is_head_in, self._n_bytes = True, 0
+
+    def spend(self, n_bytes: int, is_shared: bool) -> None:
+        """Count bytes that came.
+
+        Raises
+        ------
+        PermanentFetchError
+            If there are too many.
+        """
+        self._n_bytes += n_bytes
+        most = self._body_bytes if self._is_head_in or is_shared else self._head_bytes
+        if self._n_bytes > most:
+            reason = f"{most} bytes came over the connection, and no whole answer"
+            raise PermanentFetchError("", reason)
+
+
+allowance: ContextVar[Allowance] = ContextVar("allowance")
+"""What the current hop may bring, where it is set."""
+
+
+def refuse_address(text: str, allow_private: bool = False) -> str | None:
+    """Return why nothing is fetched from this IP address, or None where it may be.
+
+    Parameters
+    ----------
+    allow_private
+        Take private, loopback and carrier-grade NAT addresses too.
 
     Examples
     --------
-    >>> refuse_address("169.254.169.254")
+    >>> refuse_address("169.254.169.254", allow_private=True)
     '169.254.169.254 is a link-local address'
     >>> refuse_address("64:ff9b::7f00:1")
     '64:ff9b::7f00:1 leads to 127.0.0.1, a loopback address'
@@ -64,9 +122,11 @@ def refuse_address(text: str) -> str | None:
         # The one way to the IPv4 web from a network that has only IPv6: what it wraps decides.
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         kind = _forbidden_kind(inner)
-        return f"{text} leads to {inner}, {kind} address" if kind else None
+        is_refused = kind is not None and not (allow_private and kind in _INSIDE)
+        return f"{text} leads to {inner}, {kind} address" if is_refused else None
     kind = _forbidden_kind(address)
-    return f"{text} is {kind} address" if kind else None
+    is_refused = kind is not None and not (allow_private and kind in _INSIDE)
+    return f"{text} is {kind} address" if is_refused else None
 
 
 def _forbidden_kind(address: Address) -> str | None:
@@ -152,7 +212,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     resolve
         Turns a name into addresses.
     allow_private
-        Judge nothing: for sources inside one's own network, and replays.
+        Let it be a private, loopback or carrier-grade NAT address: for sources inside one's
+        own network, and replays.
     connect_to
         Host and port to connect to, whatever the address says.
     network
@@ -204,7 +265,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                 failure = error
             else:
                 connected.get([]).append(address)
-                return stream
+                return _CountedStream(stream)
         raise failure or httpcore.ConnectError(f"{host} has no address")
 
     async def connect_unix_socket(
@@ -231,11 +292,45 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             raise TransientFetchError(host, f"{host} does not resolve ({error})") from error
 
     def _judge(self, host: str, addresses: list[str]) -> list[str]:
-        if self._allow_private:
-            return addresses
-        reasons = {address: refuse_address(address) for address in addresses}
+        allowed = self._allow_private
+        reasons = {address: refuse_address(address, allowed) for address in addresses}
         usable = [address for address, reason in reasons.items() if reason is None]
         if addresses and not usable:
             reason = next(iter(reasons.values()))
-            raise RefusedFetchError(host, f"{reason}, which this source does not allow")
+            never = "which no source may ask" if allowed else "which this source does not allow"
+            raise RefusedFetchError(host, f"{reason}, {never}")
         return usable
+
+
+class _CountedStream(httpcore.AsyncNetworkStream):
+    """A connection that counts what comes over it against the current hop's allowance."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream, is_shared: bool = False) -> None:
+        self._stream = stream
+        self._is_shared = is_shared
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        data = await self._stream.read(max_bytes, timeout)
+        hop = allowance.get(None)
+        if hop is not None:
+            hop.spend(len(data), self._is_shared)
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore.AsyncNetworkStream:
+        stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
+        tls = stream.get_extra_info("ssl_object")
+        return _CountedStream(stream, tls is not None and tls.selected_alpn_protocol() == "h2")
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

@@ -30,11 +30,14 @@ from models.identity import url_key
 from models.listings import DateReader
 from models.moments import Moment, is_plausible, read_moment, read_recent
 from models.paging import PagerLink, choose_older, may_lead_on
-from models.plaintext import absolute_url, collapse_spaces
+from models.plaintext import absolute_url, collapse_spaces, first_tags
 from models.records import Entry, Listing, ListRules
 
 MIN_SCORE = 3
 """A link that scores this much is an article's on its own evidence."""
+
+MAX_TAGS = 300_000
+"""What comes after so many is not read. Front pages have some thousands."""
 
 _DOUBTFUL_SCORE = 1
 _STRONG_SCORE = 6
@@ -173,19 +176,21 @@ def parse_list(
         raise ParseError(url, "no HTML page")
     if _FEED_START.match(decoded.text[:_HEAD_CHARS]):
         raise ParseError(url, "a feed or sitemap instead of a list page")
-    page = LexborHTMLParser(decoded.text)
+    text, is_cut = first_tags(decoded.text, MAX_TAGS)
+    page = LexborHTMLParser(text)
     if rules.date:
         _select(page, rules.date, url)
     links = list(_own_links(page, url, rules))
     chosen = links if rules.links or rules.url_pattern else _article_links(links)
     dates = DateReader(timezone, now)
     crowded: dict[int, bool] = {}
+    cut = (f"only its first {MAX_TAGS} tags are read",) if is_cut else ()
     return Listing(
         format="list page",
         entries=tuple(_entry(link, rules, dates, crowded) for link in chosen),
         title=_page_title(page),
         encoding=decoded.encoding,
-        warnings=(*decoded.warnings, *_warnings(links, chosen, rules), *dates.warnings()),
+        warnings=(*decoded.warnings, *cut, *_warnings(links, chosen, rules), *dates.warnings()),
         older=find_older(page, url, _base_of(page, url)),
     )
 

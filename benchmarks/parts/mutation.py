@@ -50,9 +50,9 @@ OWN: dict[str, tuple[bytes, ...]] = {
             b'[{"name":"A"}],"content_html":"<p>x</p>","tags":["t"]},{"id":2,"external_url":"/2"}]}'
         ),
         (
-            b'<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-            b'xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel '
-            b'rdf:about="https://a.example/"><title>T</title></channel><item rdf:about='
+            b'<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+            b' xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel'
+            b' rdf:about="https://a.example/"><title>T</title></channel><item rdf:about='
             b'"https://a.example/1"><title>One &amp; two</title><link>https://a.example/1</link>'
             b"<dc:date>2024-05-06T10:00:00+02:00</dc:date><dc:creator>A</dc:creator></item></rdf:RDF>"
         ),
@@ -78,8 +78,8 @@ OWN: dict[str, tuple[bytes, ...]] = {
     ),
     "robots": (
         (
-            b"User-agent: newsbeat\nAllow: /a/*.html$\nDisallow: /a\nCrawl-delay: 2.5\n\nUser-agent: *"
-            b"\nDisallow: */private/*\nAllow: /%D0%B0\nSitemap: https://a.example/s.xml\n"
+            b"User-agent: newsbeat\nAllow: /a/*.html$\nDisallow: /a\nCrawl-delay: 2.5\n\n"
+            b"User-agent: *\nDisallow: */private/*\nAllow: /%D0%B0\nSitemap: https://a.example/s.xml\n"
         ),
     ),
     "telegram": (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,16 @@ from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line, printable
 from models.kinds import public_address
 from models.records import Fetched, HttpRules, Source
+from tasks.extraction import ExtractionPool
 from tasks.settings import Settings
+
+SMALL_BYTES = 32 * 1024
+"""Larger pages are read in a helper process, which is ended where it takes too long."""
+
+MOST_S, MOST_MB = 5.0, 400
+"""Seconds and MiB that one page may take here: somebody sits and waits."""
+
+Work = Callable[[], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,8 @@ def look_at(
     if kind == "telegram":
         target = public_address("telegram", target) or target
     page = _fetch(settings, target, kind) if "://" in target else _read(target)
-    return inspect_bytes(
+    work = partial(
+        inspect_bytes,
         page.body,
         kind=kind,
         base_url=base_url or page.url,
@@ -59,6 +71,22 @@ def look_at(
         url=url,
         now=settings.clock.now(),
     )
+    if len(page.body) <= SMALL_BYTES:
+        return work()
+    return asyncio.run(_in_helper(settings, work, page.url))
+
+
+async def _in_helper(settings: Settings, work: Work, url: str) -> dict[str, Any]:
+    """Return what `work` finds: a page that hangs or balloons its reader ends no terminal."""
+    caps = replace(
+        settings.extract,
+        workers=1,
+        timeout_s=min(settings.extract.timeout_s, MOST_S),
+        memory_mb=min(settings.extract.memory_mb, MOST_MB),
+    )
+    async with ExtractionPool(caps, keeps_spare=False) as pool:
+        findings, _ = await pool.run(work, url, "inspect")
+    return findings
 
 
 def _read(target: str) -> _Target:

@@ -7,6 +7,7 @@ import textwrap
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,9 @@ import pytest_asyncio
 from models.errors import NewsbeatError, ParseError
 from models.records import ExtractRules, Fetched, Source
 from tasks import extraction
+from tasks.articles import extract_article
 from tasks.extraction import ExtractionPool
+from tasks.lists import parse_list
 from tasks.settings import ExtractSettings
 
 NOW = datetime(2024, 5, 7, 12, 0, tzinfo=UTC)
@@ -218,3 +221,86 @@ def test_helpers_end_when_their_parent_is_killed(tmp_path: Path, state: str) -> 
         time.sleep(0.05)
     assert not psutil.pid_exists(helper) or psutil.Process(helper).status() == "zombie"
     assert (tmp_path / "imported").read_text() == "x", "a helper imported its parent's program"
+
+
+HANGER = "import time\nuntil = time.process_time() + 60\nwhile time.process_time() < until: pass"
+
+
+async def test_page_that_is_slow_leaves_the_line_to_the_next() -> None:
+    other = Source("other", "Other", "https://other.example/")
+    async with ExtractionPool(ExtractSettings(workers=1, timeout_s=60.0)) as pool:
+        before = helper_pid(pool)
+        slow = asyncio.create_task(pool.run(partial(exec, HANGER), "https://a.example/", "a"))
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        assert (await pool.extract(fetched(SAMPLE), other, NOW)).kind == "article"
+        assert time.monotonic() - began < 10
+        assert not slow.done()
+        assert helper_pid(pool) != before
+        assert psutil.Process(before).nice() == extraction.SUSPECT_NICENESS
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
+        assert not psutil.pid_exists(before)
+
+
+async def test_source_is_trusted_again_once_its_slow_page_is_read() -> None:
+    quick = HANGER.replace("60", "1")
+    async with ExtractionPool(ExtractSettings(workers=1, timeout_s=60.0)) as pool:
+        _, cpu_s = await pool.run(partial(exec, quick), "https://blatt.example/", SOURCE.source)
+        assert 1.0 <= cpu_s < 5.0
+        assert SOURCE.source not in pool._suspects
+        assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"
+
+
+async def test_only_so_many_slow_pages_leave_the_line() -> None:
+    async with ExtractionPool(ExtractSettings(workers=1, timeout_s=60.0)) as pool:
+        slow = [
+            asyncio.create_task(pool.run(partial(exec, HANGER), "https://a.example/", f"s{number}"))
+            for number in range(extraction.MAX_SLOW + 3)
+        ]
+        until = time.monotonic() + 60
+        while len(pool._slow) < extraction.MAX_SLOW and time.monotonic() < until:
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(1.0)
+        assert len(pool._slow) == extraction.MAX_SLOW
+        for page in slow:
+            page.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+
+
+async def test_defect_on_a_page_is_told_and_keeps_the_helper(pool: ExtractionPool) -> None:
+    before = helper_pid(pool)
+    with pytest.raises(ParseError, match="its reader broke: ZeroDivisionError"):
+        await pool.run(partial(divmod, 1, 0), "https://a.example/", "a")
+    assert helper_pid(pool) == before
+    assert await pool.run(partial(divmod, 7, 2), "https://a.example/", "a")
+
+
+TAGS = b"<html>" + b"<div>" * 200_000
+HANGING = {
+    "nested list": partial(parse_list, TAGS, url="https://a.example/", now=NOW),
+    "crowded list": partial(
+        parse_list,
+        b"<p " + b" ".join(b"a%d=''" % number for number in range(150_000)) + b">",
+        url="https://a.example/",
+        now=NOW,
+    ),
+    "crowded article": partial(
+        extract_article,
+        b"<html><p " + b" ".join(b"a%d=''" % number for number in range(150_000)) + b">",
+        url="https://a.example/",
+        now=NOW,
+    ),
+    "endless article": partial(extract_article, ENDLESS, url="https://a.example/", now=NOW),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HANGING)
+async def test_page_that_hangs_its_reader_is_ended_and_named(name: str) -> None:
+    async with ExtractionPool(ExtractSettings(workers=1, timeout_s=2.0)) as pool:
+        began = time.monotonic()
+        with pytest.raises(ParseError, match=r"https://a\.example/: reading it took longer than 2"):
+            await pool.run(HANGING[name], "https://a.example/", "a")
+        assert time.monotonic() - began < 20
+        assert (await pool.extract(fetched(SAMPLE), SOURCE, NOW)).kind == "article"

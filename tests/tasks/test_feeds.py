@@ -385,7 +385,8 @@ def test_feed_without_entries_is_empty_and_not_an_error() -> None:
     assert parse(rss("")).entries == ()
 
 
-def test_thousands_of_ordinary_entities_are_no_bomb() -> None:  # bug 42
+@pytest.mark.report("rowanmanning/feed-parser#256")
+def test_thousands_of_ordinary_entities_are_no_bomb() -> None:
     doctype = "<!DOCTYPE rss [<!ENTITY dash '&#8212;'><!ENTITY co 'Example &amp; Co'>]>"
     listing = parse(rss(item(title="&dash;&co; " * 3000), doctype))
     assert (only(listing).title or "").startswith("—Example & Co —Example")
@@ -406,6 +407,46 @@ def bomb(levels: int = 12) -> str:
 def test_entity_bomb_is_refused_at_once(doctype: str) -> None:
     with pytest.raises(ParseError, match="bomb"):
         parse(rss(item(title="&l11;" * 200), doctype))
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["&#xD800;", "&#56320;", "&#0;", "&#x110000;", "&#x1F;", "&#xFFFF;", "&#" + "9" * 5000 + ";"],
+)
+def test_reference_to_no_character_costs_that_character_only(reference: str) -> None:
+    title = only(parse(rss(item(title=f"One {reference} two")))).title or ""
+    assert (title[:4], title[-4:]) == ("One ", " two")
+    assert title.encode("utf-8")
+
+
+def test_of_tags_without_end_the_first_are_read() -> None:
+    many = "<a/>" * 1_100_000
+    listing = parse(rss(item(title="One") + many + item(title="Two")))
+    assert [entry.title for entry in listing.entries] == ["One"]
+    assert any("only its first 1000000 tags" in warning for warning in listing.warnings)
+
+
+def test_more_values_than_a_feed_has_are_refused() -> None:
+    body = '{"version": "1", "items": [' + "{}," * 1_100_000 + "{}]}"
+    with pytest.raises(ParseError, match="more than 2000000 values"):
+        parse(body)
+
+
+def test_more_references_than_a_feed_has_are_refused() -> None:
+    with pytest.raises(ParseError, match="more than 2000000 entities"):
+        parse(rss(item(title="&x;" * 2_100_000)))
+
+
+@pytest.mark.slow
+@pytest.mark.report("lwindolf/liferea#867")
+def test_feed_of_twenty_two_megabytes_is_read() -> None:
+    long = "<description>" + "One sentence of an article's text. " * 600 + "</description>"
+    items = "".join(
+        f"<item><link>https://a.example/{number}</link>{long}</item>" for number in range(1100)
+    )
+    body = rss(items)
+    assert len(body) > 22_000_000
+    assert len(parse(body).entries) == 1100
 
 
 def test_entity_that_holds_itself_is_inert() -> None:

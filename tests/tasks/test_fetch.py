@@ -5,6 +5,7 @@ import contextlib
 import datetime as dt
 import functools
 import gzip
+import importlib.util
 import itertools
 import ssl
 import struct
@@ -22,10 +23,6 @@ import h2.events
 import httpcore
 import pytest
 import zstandard
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from models.errors import (
     ConfigError,
@@ -39,6 +36,15 @@ from tasks.clock import Clock
 from tasks.exchange import RateFloor
 from tasks.fetch import Fetcher
 from tasks.settings import AgentSettings, FetchSettings, Settings
+
+_spec = importlib.util.spec_from_file_location(
+    "certificates", Path(__file__).with_name("certificates.py")
+)
+assert _spec is not None
+assert _spec.loader is not None
+certificates = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(certificates)
+make_certificate = certificates.make_certificate
 
 HERE = HttpRules(allow_private=True)
 PAGE = "<p>Текст</p>".encode() * 2000
@@ -112,6 +118,7 @@ async def test_the_moment_of_a_fetch_is_the_clocks(site: Any) -> None:
     assert dt.timedelta(0) <= page.fetched_at - then < dt.timedelta(minutes=10)
 
 
+@pytest.mark.report("xroche/httrack#556 (PR)")
 @pytest.mark.parametrize(
     ("name", "pack"),
     [("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstandard.compress)],
@@ -125,6 +132,7 @@ async def test_codings_are_undone(
     assert (page.body, page.wire_bytes) == (PAGE, len(packed))
 
 
+@pytest.mark.report("xroche/httrack#556 (PR)")
 async def test_an_unknown_coding_is_permanent_and_named(site: Any, fetcher: Fetcher) -> None:
     site.add("/", PAGE, Content_Encoding="compress")
     error = await fail(fetcher, site.url())
@@ -169,6 +177,7 @@ async def test_a_server_that_hangs_up_at_once_is_asked_once(site: Any, fetcher: 
 # Bodies that are not what they seem
 
 
+@pytest.mark.report("psf/requests#4956")
 async def test_a_body_shorter_than_announced_is_no_page(site: Any, fetcher: Fetcher) -> None:
     site.answers["/"] = [
         b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n",
@@ -199,6 +208,7 @@ def endless(request: Any) -> Iterator[bytes]:
         yield b"and so on " * 1000
 
 
+@pytest.mark.report("bda-research/node-crawler#371")
 async def test_an_endless_body_is_stopped(site: Any) -> None:
     site.answers["/"] = endless
     async with fetching(max_bytes=200_000) as fetcher:
@@ -214,6 +224,7 @@ async def test_a_body_announced_too_large_is_not_read(site: Any) -> None:
     assert "larger than" in error.reason
 
 
+@pytest.mark.report("xroche/httrack#556 (PR)")
 @pytest.mark.parametrize(
     ("name", "pack"),
     [
@@ -242,6 +253,7 @@ async def test_a_bomb_does_not_fill_the_memory(
     assert peak_bytes < 24 * 2**20
 
 
+@pytest.mark.report("encode/httpx#1450")
 async def test_a_drip_meets_the_deadline(site: Any) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
     site.answers["/"] = [head, *([b"x", 0.05] * 1000)]
@@ -253,6 +265,7 @@ async def test_a_drip_meets_the_deadline(site: Any) -> None:
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.report("encode/httpx#1450")
 async def test_headers_that_drip_meet_the_deadline(site: Any) -> None:
     site.answers["/"] = [b"HTTP/1.1 200 OK\r\n", *([b"X: y\r\n", 0.05] * 1000)]
     async with fetching(total_timeout_s=0.4) as fetcher:
@@ -267,6 +280,7 @@ async def test_a_silent_server_is_transient(site: Any) -> None:
     assert error.reason == "silent for 0.2 s"
 
 
+@pytest.mark.report("encode/httpx#1450")
 def test_the_rate_is_taken_over_windows() -> None:
     floor = RateFloor(100.0, now=0.0, window_s=10.0)
     assert floor.check(1, now=9.9)
@@ -289,6 +303,7 @@ async def test_cancelling_leaves_the_fetcher_usable(site: Any, fetcher: Fetcher)
 # Types
 
 
+@pytest.mark.report("bda-research/node-crawler#371")
 async def test_a_song_is_refused_before_it_is_read(site: Any, fetcher: Fetcher) -> None:
     site.answers["/"] = [b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n", 30.0]
     began = time.monotonic()
@@ -454,6 +469,7 @@ async def test_redirects_are_followed_and_kept(site: Any, fetcher: Fetcher, stat
     ]
 
 
+@pytest.mark.report("miniflux/v2#1512")
 async def test_a_loop_is_named(site: Any, fetcher: Fetcher) -> None:
     site.add("/a", status="302 Found", Location="/b")
     site.add("/b", status="302 Found", Location="/a")
@@ -475,6 +491,7 @@ async def test_a_loop_with_ever_new_cookies_ends_too(site: Any, fetcher: Fetcher
     assert len(site.requests) == FetchSettings().max_hops + 1
 
 
+@pytest.mark.report("miniflux/v2#1512")
 async def test_a_cookie_set_on_the_way_comes_back_and_is_then_forgotten(
     site: Any, fetcher: Fetcher
 ) -> None:
@@ -643,6 +660,7 @@ async def fetching_in_public(
         yield fetcher, network
 
 
+@pytest.mark.report("fastladder/fastladder#575")
 @pytest.mark.parametrize(
     "location", ["http://169.254.169.254/latest", "http://[::1]:8080/", "http://0/", "//10.1/x"]
 )
@@ -656,6 +674,7 @@ async def test_a_redirect_inside_is_refused(site: Any, location: str) -> None:
     assert network.made == ["93.184.216.34"]
 
 
+@pytest.mark.report("fastladder/fastladder#575")
 async def test_a_name_that_turns_inside_between_hops_is_refused(site: Any) -> None:
     site.add("/", status="302 Found", Location="http://rebinding.example:81/")
     public, inside = ["93.184.216.34"], ["127.0.0.1"]
@@ -751,36 +770,6 @@ async def test_a_reset_connection_is_transient(fetcher: Fetcher) -> None:
 
 
 # TLS and HTTP/2
-
-
-def make_certificate(folder: Path, *, is_expired: bool = False) -> tuple[ssl.SSLContext, Path]:
-    """Return a server's context for localhost, and the file that makes a client trust it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=9))
-        .not_valid_after(now - dt.timedelta(days=1 if is_expired else -9))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem, key_file = folder / "certificate.pem", folder / "key.pem"
-    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(pem, key_file)
-    return server, pem
 
 
 async def test_a_certificate_nobody_signed_is_permanent_and_named(
