@@ -123,7 +123,7 @@ ATTACKS: dict[str, Attack] = {
     "says half": Attack(sent(HEAD + b"Content-Length: 99\r\n\r\nx", 60.0), "transient", "silent"),
     "early hints without end": Attack(
         endlessly(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
-        "permanent", "no whole answer",
+        "permanent|transient", "no whole answer",
     ),
     # Endless ones
     "endless body": Attack(endlessly(HEAD + b"\r\n", b"and so on " * 999), "permanent", "larger"),
