@@ -129,27 +129,29 @@ class Care:
 
         Nothing that goes wrong here undoes the poll: it is reported as a failure.
         """
-        source = result.poll.source
-        if result.drift is None and not await self._is_owed(source):
-            return None
         report = CareReport()
         try:
-            await self._look_after(result, report)
+            is_owed = await self._is_owed(result.poll.source)
+            if result.drift is None and not is_owed:
+                return None
+            await self._look_after(result, report, is_news=is_owed or result.alarm is not None)
+            if report.failure:
+                await self.note_told(result.poll.source)
         except NewsbeatError as error:
             logger.warning("%s: %s", result.poll.source, error)
             report.failure = report.failure or f"it could not be checked: {error}"
         except Exception as error:
             logger.exception("%s", result.poll.source)
             report.failure = report.failure or f"it could not be checked: {error!r}"
-        if report.failure:
-            await self.note_told(source)
         is_needed = report.failure or report.notes or report.check
         return report if is_needed else None
 
     async def _is_owed(self, source: str) -> bool:
         """Return, once, whether a worker died that had found a change and not yet said so."""
         if self._owed is None:
-            self._owed = set(await self._write(self._warehouse.read_untold))
+            owed = set(await self._write(self._warehouse.read_untold))
+            # Others may have asked and been answered meanwhile.
+            self._owed = owed if self._owed is None else self._owed
         is_owed = source in self._owed
         self._owed.discard(source)
         return is_owed
@@ -164,10 +166,10 @@ class Care:
                 await self._write(self._warehouse.write_references, [], [told])
                 watches.keep(told)
 
-    async def _look_after(self, result: PollResult, report: CareReport) -> None:
+    async def _look_after(self, result: PollResult, report: CareReport, *, is_news: bool) -> None:
         source, now = self._collector.source(result.poll.source), self._collector.clock.now()
         state = report.state = await self._collector.watches.state(source.source, now)
-        if state.is_untold:
+        if is_news and state.has_drifted:
             _, report.failure = describe_drift(state)
         elif self._collector.workshop.is_busy and state.standing != "learning":
             return
@@ -175,7 +177,7 @@ class Care:
             if _is_worth_trying(state, result):
                 await self._learn_first(state, report)
             return
-        if state.is_untold or state.n_unchecked >= self._limit:
+        if report.failure or state.n_unchecked >= self._limit:
             await self._check(state, report)
         state = report.state
         if state.standing == "text" and report.failure:

@@ -350,7 +350,10 @@ class _Demo:
         return self.supervisor.settings.clock.now()
 
     def _settle(self, ended_at: datetime) -> tuple[str, ...]:
-        """Wait until each source was polled once more after `ended_at` and owes nothing."""
+        """Wait until each source was polled once more after `ended_at` and owes nothing.
+
+        On a busy machine that takes its time: it is given up once no source more is through.
+        """
         what = "letting the last polls come in"
         if not self.screen.is_live:
             self.screen.say(f"{what} …")
@@ -366,9 +369,12 @@ class _Demo:
             self.screen.move(self._view(what))
             try:
                 with stopping_afterwards(), open_reader(self.supervisor.settings) as reader:
-                    missing = wanted - read_settled(reader, ended_at)
+                    settled = read_settled(reader, ended_at)
             except NewsbeatError:
                 continue
+            if wanted - settled != missing:
+                give_up = time.monotonic() + SETTLE_TIMEOUT_S
+            missing = wanted - settled
         return tuple(sorted(missing))
 
     def _standing(self) -> str:
