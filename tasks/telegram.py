@@ -22,6 +22,10 @@ from models.records import Entry, Listing
 
 NOT_SHOWN = "its content is not in the web preview"
 
+MAX_POSTS = 200
+"""Telegram shows twenty; of a page that holds many more, the last are read."""
+
+_DEPTH = 30
 _POST = re.compile(r"\w+/(\d+)", re.ASCII)
 _BEFORE = re.compile(r"[?&]before=\d+")
 _MEDIA = {
@@ -76,7 +80,8 @@ def parse_telegram(
     """
     decoded = decode_bytes(body, content_type)
     page = LexborHTMLParser(decoded.text)
-    messages = page.css(".tgme_widget_message[data-post]")
+    found = page.css(".tgme_widget_message[data-post]")
+    messages = [one for one in found if not _is_inside(one, "tgme_widget_message")][-MAX_POSTS:]
     if not messages:
         raise _unlisted(page, url)
     dates = DateReader(timezone, now)
@@ -135,14 +140,18 @@ def _text(message: LexborNode) -> str:
     node = message.css_first(".js-message_text")
     if node is None:
         shown = message.css(".tgme_widget_message_text")
-        node = next((one for one in shown if not _is_reply(one)), None)
+        outside = (one for one in shown if not _is_inside(one, "tgme_widget_message_reply"))
+        node = next(outside, None)
     return plain_paragraphs(node.html or "") if node is not None else ""
 
 
-def _is_reply(node: LexborNode) -> bool:
-    current: LexborNode | None = node
-    while current is not None:
-        if "tgme_widget_message_reply" in (current.attributes.get("class") or ""):
+def _is_inside(node: LexborNode, name: str) -> bool:
+    """Tell whether a node stands, not too deep, in one of a class."""
+    current = node.parent
+    for _ in range(_DEPTH):
+        if current is None:
+            return False
+        if name in (current.attributes.get("class") or "").split():
             return True
         current = current.parent
     return False

@@ -10,6 +10,7 @@ from models.errors import ParseError
 from tasks.feeds import parse_feed
 from tasks.lists import parse_list
 from tasks.sitemaps import parse_sitemap
+from tasks.telegram import parse_telegram
 
 NOW = datetime(2024, 5, 7, tzinfo=UTC)
 SIZE = 1_000_000
@@ -38,13 +39,16 @@ HOSTILE = {
     "links side by side": b"<div>" + LINKS,
     "links far inside": b"<div>" * 20_000 + LINKS,
     "links in links": LINKS.replace(b"<a", b"<div><a"),
+    "posts in posts": b"<div class='tgme_widget_message' data-post='a/1'>" * (SIZE // 49),
+    "posts side by side": b"<p class='tgme_widget_message' data-post='a/1'>x</p>" * (SIZE // 52),
+    "pages in pages": b"<div class='pager'><a href='?p=2'>Next</a>" * (SIZE // 42),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_listing_is_done_with_soon(name: str) -> None:
-    for parse in (parse_feed, parse_sitemap, parse_list):
+    for parse in (parse_feed, parse_sitemap, parse_list, parse_telegram):
         started = time.process_time()
         with contextlib.suppress(ParseError):
             parse(HOSTILE[name], url="https://a.example/", now=NOW)
