@@ -301,6 +301,9 @@ class Article:
         Of the page, for people and for the drift detectors (packed); None where not taken.
     profile_cpu_s
         Processor seconds they took.
+    signature
+        What its text is compared with others by, see `models.likeness`; None where it says
+        too little, or was not taken.
     """
 
     title: str | None
@@ -318,6 +321,7 @@ class Article:
     measures: PageMeasures | None = None
     profile: bytes | None = field(default=None, repr=False)
     profile_cpu_s: float = 0.0
+    signature: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from models.declared import (
 from models.decoding import decode_bytes
 from models.drift.features import PageFeatures, describe_page
 from models.errors import ParseError
+from models.likeness import sign_text
 from models.moments import is_plausible, read_moment
 from models.plaintext import collapse_spaces, drop_controls, plain_title
 from models.records import Article, ExtractRules, Method, PageMeasures
@@ -117,6 +118,7 @@ def extract_article(
         raise
     except Exception as error:  # any page may come, and none may stop the others
         raise ParseError(url, f"the extractor broke: {type(error).__name__}: {error}") from error
+    signature = sign_text(article.title, article.text)
     extracted = time.process_time()
     profile = describe_page(text, article.text, title=article.title)
     return replace(
@@ -126,6 +128,7 @@ def extract_article(
         measures=_measures(profile),
         profile=profile.to_bytes(),
         profile_cpu_s=time.process_time() - extracted,
+        signature=signature,
     )
 
 

@@ -296,7 +296,7 @@ class AlertSettings:
     repeat_s
         An alert of level 1 is told again after so many seconds, until it is acknowledged.
     story_hours
-        A reprint within so many hours of the last joins its story and is not told again.
+        An article like another within so many hours of it joins its story, and is not told again.
     raise_weight, raise_together
         What raises a hit by a level: a source of this weight or more, so many rules of one
         level hitting one article; 0 for never.

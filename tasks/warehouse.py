@@ -20,6 +20,7 @@ import duckdb
 from models.batches import BatchResult
 from models.errors import UnstorableError, WarehouseError
 from models.harmless import one_line
+from models.likeness import Likenesses
 from models.records import (
     Article,
     BudgetReport,
@@ -51,6 +52,7 @@ from tasks.duck import (
     fitted,
     hits,
     incidents,
+    likenesses,
     notices,
     observations,
     polls,
@@ -103,6 +105,7 @@ class Warehouse:
         self._endpoint: Endpoint | None = None
         self._is_open = True
         self._claimed: set[str] = set()
+        self._signed: Likenesses | None = None
         self._has_failed = False
 
     @classmethod
@@ -323,7 +326,9 @@ class Warehouse:
         """
         with self._transaction() as connection:
             try:
-                counts = polls.store_poll(connection, result, self.settings)
+                counts = polls.store_poll(
+                    connection, result, self.settings, self._likenesses(connection)
+                )
                 if not counts.is_repeat:
                     schedules.store_outcome(connection, result)
             except _NO_SUCH_VALUE as error:
@@ -382,13 +387,25 @@ class Warehouse:
     ) -> None:
         """Store what rules found in released articles of a source, and raise its notices."""
         alerts, channels = self.settings.alerts, self.settings.open_channels.values()
-        span = timedelta(hours=alerts.story_hours)
         with self._transaction() as connection:
             hits.forget_released(connection, stored)
-            _, told = hits.store_hits(connection, source.source, found, stored, span, now)
+            stories = likenesses.store_likenesses(
+                connection, self._likenesses(connection), source.source, stored, now
+            )
+            _, told = hits.store_hits(connection, source.source, found, stored, stories, now)
             notices.raise_notices(
                 connection, told, source.source, source.tags, channels, alerts.pace, now
             )
+
+    def _likenesses(self, connection: duckdb.DuckDBPyConnection) -> Likenesses:
+        """Return the signatures of recent articles, read when first wanted."""
+        if self._signed is None:
+            span = timedelta(hours=self.settings.alerts.story_hours)
+            signed = Likenesses(span)
+            since = self.settings.clock.now() - span
+            signed.load(likenesses.read_signed(connection, since))
+            self._signed = signed
+        return self._signed
 
     def read_messages(self, now: datetime) -> list[Message]:
         """Return the messages that are to be sent now, the most urgent first."""

@@ -1,4 +1,4 @@
-"""Rows of ``rule_hits`` and ``stories``: what rules found in the articles of a poll."""
+"""Rows of ``rule_hits``: what rules found in the articles of a poll."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import duckdb
 from models.records import Article, RuleHit, StoredArticle
 from models.triage.ladder import KEPT
 from models.triage.scope import SPIKE_DAYS, Burst
-from models.triage.stories import HEAD, Story, find_story, sketch
-from tasks.duck.rows import Row, insert_rows, marks, storable
+from tasks.duck.rows import Row, insert_rows, marks
 
 BACKLOG = "backlog"
 """Why nobody is told of a hit."""
@@ -52,10 +51,15 @@ def store_hits(
     source: str,
     hits: Sequence[RuleHit],
     stored: Sequence[StoredVersion],
-    story_span: timedelta,
+    stories: Mapping[str, str],
     now: datetime,
 ) -> tuple[int, list[Told]]:
     """Write the hits of versions that were added, or released.
+
+    Parameters
+    ----------
+    stories
+        The story each article tells, of those that are not held back.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def store_hits(
             continue
         found = by_article.get(version.item.article_id, [])
         loud = tuple(hit for hit in found if hit.level < KEPT and not version.is_backlog)
-        story_id = _story_of(connection, version.item, now, story_span) if loud else None
+        story_id = stories[version.item.article_id] if loud else None
         if story_id is not None:
             told.append(Told(story_id, version.item, loud))
         rows += [_row(hit, version, source, story_id, now) for hit in found]
@@ -113,39 +117,6 @@ def _row(
         story_id if hit.level < KEPT else None,
         BACKLOG if version.is_backlog else None,
     )
-
-
-def _story_of(
-    connection: duckdb.DuckDBPyConnection,
-    item: StoredArticle,
-    now: datetime,
-    span: timedelta,
-) -> str:
-    """Return the story an article tells: its own earlier one, a recent one alike, or a new one."""
-    earlier = connection.execute(
-        "SELECT story_id FROM rule_hits WHERE article_id = ? AND story_id IS NOT NULL LIMIT 1",
-        [item.article_id],
-    ).fetchall()
-    if earlier:
-        return str(earlier[0][0])
-    title, text = item.article.title or "", item.article.text or ""
-    signature = sketch(title, text)
-    recent = connection.execute(
-        "SELECT story_id, title, signature FROM stories WHERE last_at >= ? AND "  # noqa: S608
-        f"(list_has_any(signature[1:{HEAD}], ?) OR lower(title) = lower(?)) ORDER BY last_at DESC",
-        storable([now - span, list(signature[:HEAD]), title]),
-    ).fetchall()
-    known = find_story(
-        title, signature, (Story(key, head, tuple(sig)) for key, head, sig in recent)
-    )
-    if known is not None:
-        connection.execute(
-            "UPDATE stories SET last_at = ? WHERE story_id = ?", [now, known.story_id]
-        )
-        return known.story_id
-    story_id = digest("story", item.article_id)
-    insert_rows(connection, "stories", [(story_id, now, now, title, list(signature))])
-    return story_id
 
 
 def read_released(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredVersion]]:

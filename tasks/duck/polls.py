@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import duckdb
 
 from models.lag import publication_lag_s
+from models.likeness import Likenesses
 from models.records import NewEntry, PollResult, Precision, StoredArticle, StoredCounts
 from tasks.duck.drift import store_drift
 from tasks.duck.hits import StoredVersion, store_hits
 from tasks.duck.incidents import store_incidents
+from tasks.duck.likenesses import store_likenesses
 from tasks.duck.notices import FAILURE, close_state, raise_notices, raise_state
 from tasks.duck.rows import Row, insert_rows, marks, select_by_ids, storable
 from tasks.settings import Settings
@@ -52,7 +54,10 @@ class ArticleRows:
 
 
 def store_poll(
-    connection: duckdb.DuckDBPyConnection, result: PollResult, settings: Settings
+    connection: duckdb.DuckDBPyConnection,
+    result: PollResult,
+    settings: Settings,
+    likenesses: Likenesses,
 ) -> StoredCounts:
     """Write a poll and all it found. The caller opens and ends the transaction.
 
@@ -69,7 +74,9 @@ def store_poll(
     rows = _sort_articles(connection, result, is_backlog)
     _store_articles(connection, result, rows)
     _store_pending(connection, result)
-    n_hits = _store_hits(connection, result, rows.stored, settings)
+    source, now = result.poll.source, result.poll.finished_at
+    stories = store_likenesses(connection, likenesses, source, rows.stored, now)
+    n_hits = _store_hits(connection, result, rows.stored, stories, settings)
     _tell_failure(connection, result, settings)
     store_incidents(connection, result, settings)
     store_drift(connection, result, settings)
@@ -90,12 +97,12 @@ def _store_hits(
     connection: duckdb.DuckDBPyConnection,
     result: PollResult,
     stored: list[StoredVersion],
+    stories: Mapping[str, str],
     settings: Settings,
 ) -> int:
     """Write what keyword rules found, and whom it is to be told; return how much there is."""
-    span = timedelta(hours=settings.alerts.story_hours)
     source, now = result.poll.source, result.poll.finished_at
-    n_hits, told = store_hits(connection, source, result.hits, stored, span, now)
+    n_hits, told = store_hits(connection, source, result.hits, stored, stories, now)
     channels, pace = settings.open_channels.values(), settings.alerts.pace
     raise_notices(connection, told, source, result.labels, channels, pace, now)
     return n_hits

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from models.triage.ladder import Channel, Notice, Pace, draft_messages, first_due, next_reminder
 from models.triage.message import split_text, write_body, write_title
-from models.triage.stories import Story, find_story, sketch
 
 AT = datetime(2026, 3, 28, 21, 40, tzinfo=UTC)
 
@@ -87,16 +86,3 @@ def test_parts_fit_and_nothing_but_blanks_is_lost(text, most):
     assert all(len(part) <= most for part in parts)
     whole = "".join(part.rpartition("\n(message")[0] for part in parts)
     assert "".join(whole.split()) == "".join(text.split())
-
-
-def test_a_reprint_is_found_by_its_text_or_its_title():
-    text = " ".join(f"word{at}" for at in range(200))
-    known = [Story("s", "The river breaks its banks", sketch("", text))]
-    reprint = sketch("Flood", "Our reporter writes. " + text[:900])
-    assert find_story("Flood in town tonight again", reprint, known) == known[0]
-    assert find_story("THE RIVER breaks its banks!", (), known) == known[0]
-    assert find_story("Weather", sketch("", "nothing of all that is in here at all"), known) is None
-
-
-def test_short_titles_make_no_story():
-    assert find_story("Weather", (), [Story("s", "Weather", ())]) is None

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from models.triage.ladder import Channel
-from models.triage.stories import sketch
 from tasks.channels import Channels
 from tasks.duck.notices import close_state, raise_state, read_notices
 from tasks.settings import Settings
@@ -69,13 +68,6 @@ def test_a_state_is_told_once_on_the_channels_that_take_it_until_it_is_over(ware
         assert close_state(connection, "drift", "quay", NOW + DAY) == 2
         assert close_state(connection, "drift", "quay", NOW + DAY) == 0
         assert raise_state(connection, *about, NOW + 2 * DAY)
-
-
-def test_a_reprint_shares_most_of_its_sketch_and_another_story_nothing():
-    text = " ".join(f"word{at}" for at in range(300))
-    other = " ".join(f"other{at}" for at in range(300))
-    assert len(set(sketch("", text)) & set(sketch("Title", text + " with an end"))) > 80
-    assert not set(sketch("", text)) & set(sketch("", other))
 
 
 def test_a_channel_says_how_much_it_takes():
