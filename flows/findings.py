@@ -49,6 +49,7 @@ class Findings:
     cpu_s: float = 0.0
     entries: list[NewEntry] = field(default_factory=list)
     relisted: list[NewEntry] = field(default_factory=list)
+    first_urls: dict[str, str] = field(default_factory=dict)
     pages: list[Page] = field(default_factory=list)
     read: list[ReadPage] = field(default_factory=list)
     judged: Judged | None = None

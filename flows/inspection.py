@@ -99,7 +99,7 @@ def _inspect_feed(page: _Page) -> dict[str, Any]:
     return {
         **_listing(listing),
         "ttl_s": listing.ttl_s,
-        "entries": _entries(listing, page.source.source),
+        "entries": _entries(listing, page.source),
     }
 
 
@@ -111,7 +111,7 @@ def _inspect_sitemap(page: _Page) -> dict[str, Any]:
         timezone=page.source.timezone,
         now=page.now,
     )
-    entries = _entries(listing, page.source.source)
+    entries = _entries(listing, page.source)
     return {**_listing(listing), "entries": entries, "children": list(listing.children)}
 
 
@@ -124,7 +124,7 @@ def _inspect_list(page: _Page) -> dict[str, Any]:
         timezone=page.source.timezone,
         now=page.now,
     )
-    return {**_listing(listing), "links": _entries(listing, page.source.source)}
+    return {**_listing(listing), "links": _entries(listing, page.source)}
 
 
 def _inspect_article(page: _Page) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _inspect_robots(page: _Page) -> dict[str, Any]:
 
 def _inspect_telegram(page: _Page) -> dict[str, Any]:
     listing = parse_telegram(page.body, url=page.url, content_type=page.content_type, now=page.now)
-    entries = _entries(listing, page.source.source)
+    entries = _entries(listing, page.source)
     return {**_listing(listing), "entries": entries, "older": listing.older}
 
 
@@ -174,12 +174,12 @@ def _listing(listing: Listing) -> dict[str, Any]:
     }
 
 
-def _entries(listing: Listing, source: str) -> list[dict[str, Any]]:
+def _entries(listing: Listing, source: Source) -> list[dict[str, Any]]:
     repeated = repeated_guids(listing.entries)
     return [
         {
             "id": entry.guid or entry.url,
-            "entry_id": entry_id(source, entry, repeated),
+            "entry_id": entry_id(source.source, entry, repeated, source.identity),
             **_entry(entry),
         }
         for entry in listing.entries
@@ -193,6 +193,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "published_at": _stamp(entry.published_at),
         "published_precision": entry.published_precision,
         "published_basis": entry.published_basis,
+        "published_note": entry.published_note,
         "updated_at": _stamp(entry.updated_at),
         "summary": entry.summary,
         "authors": list(entry.authors),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+import ada_url
+
 from models.errors import ParseError, UnlistedError
 from models.kinds import kind_of, tells_whole
+from models.plaintext import absolute_url
 from models.posts import as_posts
 from models.records import Fetched, Kind, Listing, ListRules, Source
 from tasks.feeds import parse_feed
@@ -37,12 +40,24 @@ def parse_as(
     """
     body, url, type_ = page.body, page.final_url, page.content_type
     if kind == "feed":
-        return parse_feed(body, url=url, content_type=type_, timezone=timezone, now=now)
+        base = _stated_base(page)
+        return parse_feed(body, url=base, content_type=type_, timezone=timezone, now=now)
     if kind == "sitemap":
         return parse_sitemap(body, url=url, content_type=type_, timezone=timezone, now=now)
     if kind == "telegram":
         return parse_telegram(body, url=url, content_type=type_, timezone=timezone, now=now)
     return parse_list(body, url=url, content_type=type_, rules=rules, timezone=timezone, now=now)
+
+
+def _stated_base(page: Fetched) -> str:
+    """Return what a feed's relative links are relative to: its ``Content-Location``, if any.
+
+    One that leads to another host is passed over: servers behind a proxy name themselves.
+    """
+    url = page.final_url
+    stated = next((value for name, value in page.headers if name.lower() == "content-location"), "")
+    base = absolute_url(stated, url) if stated else None
+    return base if base and ada_url.URL(base).host == ada_url.URL(url).host else url
 
 
 def parse_listing(page: Fetched, source: Source, now: datetime) -> Listing:

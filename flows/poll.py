@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -53,6 +53,7 @@ from models.kinds import as_polled, tells_whole
 from models.polling.choice import choose_next_poll
 from models.polling.forecasting import Basis
 from models.polling.moment import Moment
+from models.recognition import LOOK_BACK_DAYS, recognise, telltales
 from models.records import (
     Article,
     Entry,
@@ -272,6 +273,7 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
     findings.entries_listed = len(listed)
     findings.entries = [item for item in listed if item.entry_id not in known]
     findings.relisted = [item for item in listed if _is_changed(item, known)]
+    findings.first_urls = {key: old.url for key, old in known.items() if old.url}
     if listed and not is_first:
         findings.overlap = bool(known)
         # Not one known entry in the list: the window may have moved past some unseen.
@@ -282,12 +284,37 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
 async def _listed_and_known(
     collector: Collector, findings: Findings, listing: Listing
 ) -> tuple[list[NewEntry], dict[str, KnownEntry]]:
-    source = findings.source.source
-    limit = collector.settings.extract.max_entries
+    source = findings.source
+    limit = source.max_entries or collector.settings.extract.max_entries
     with findings.timing_cpu():
-        listed = identify(source, newest_first(listing.entries)[:limit])
+        entries = newest_first(listing.entries)[:limit]
+        listed = identify(source.source, entries, source.identity)
     ids = [item.entry_id for item in listed]
-    return listed, await collector.write(collector.warehouse.read_known, source, ids)
+    known = await collector.write(collector.warehouse.read_known, source.source, ids)
+    renamed = await _renamed(collector, findings, listed, known)
+    listed = [
+        replace(item, entry_id=renamed[item.entry_id].entry_id)
+        if item.entry_id in renamed
+        else item
+        for item in listed
+    ]
+    return listed, known | {old.entry_id: old for old in renamed.values()}
+
+
+async def _renamed(
+    collector: Collector, findings: Findings, listed: Sequence[NewEntry], known: Collection[str]
+) -> dict[str, KnownEntry]:
+    """Return which of the entries with an unknown id are known by what they say."""
+    unknown = [item for item in listed if item.entry_id not in known]
+    is_first = findings.schedule.last_success_at is None
+    if is_first or not unknown or findings.source.identity == "guid":
+        return {}
+    told = telltales(unknown)
+    since = collector.clock.now() - timedelta(days=LOOK_BACK_DAYS)
+    source = findings.source.source
+    read = collector.warehouse.read_alike
+    before = await collector.write(read, source, told.titles, told.numbers, since)
+    return recognise(unknown, before, known)
 
 
 async def _read_back(collector: Collector, findings: Findings, listing: Listing) -> Listing:
@@ -368,7 +395,7 @@ async def _read_articles(collector: Collector, findings: Findings, deadline: flo
     )
     owed = {item.entry_id: item for item in rows}
     found = [*findings.entries, *findings.relisted]
-    wanted = [_wanted(item, owed.pop(item.entry_id, None)) for item in found]
+    wanted = [_wanted(findings, item, owed.pop(item.entry_id, None)) for item in found]
     wanted += owed.values()
     findings.pending += [replace(item, next_try_at=now) for item in wanted[room:]]
     try:
@@ -381,7 +408,7 @@ async def _read_articles(collector: Collector, findings: Findings, deadline: flo
 async def _take_posts(collector: Collector, findings: Findings) -> None:
     """Store what the listing brings whole, and nothing else: no page is fetched."""
     for new in (*findings.entries, *findings.relisted):
-        _take_post(collector, findings, _wanted(new), new.entry)
+        _take_post(collector, findings, _wanted(findings, new), new.entry)
     settled = set(findings.settled)
     rows = await collector.write(
         collector.warehouse.read_pending,
@@ -422,7 +449,9 @@ async def _read_each(
         raise trouble.exceptions[0] from trouble
 
 
-def _wanted(item: NewEntry, owed: PendingArticle | None = None) -> PendingArticle:
+def _wanted(
+    findings: Findings, item: NewEntry, owed: PendingArticle | None = None
+) -> PendingArticle:
     """Return the article of an entry as one to fetch; earlier tries count, however it is listed."""
     entry = item.entry
     return PendingArticle(
@@ -432,6 +461,7 @@ def _wanted(item: NewEntry, owed: PendingArticle | None = None) -> PendingArticl
         entry.summary,
         entry.published_at,
         attempts=owed.attempts if owed else 0,
+        first_url=findings.first_urls.get(item.entry_id),
     )
 
 
@@ -488,7 +518,7 @@ def _keep(
     published_at, basis = _publication(item, article)
     findings.articles.append(
         StoredArticle(
-            article_id=article_id(findings.source.source, item.url),
+            article_id=article_id(findings.source.source, item.first_url or item.url),
             entry_id=item.entry_id,
             url=item.url,
             article=article,
@@ -566,7 +596,7 @@ def _fail(findings: Findings, reason: str, outcome: Outcome = "failed") -> None:
     """Note that the poll failed. Entries found before that are kept, and articles are owed."""
     findings.outcome, findings.reason = outcome, one_line(reason)[:REASON_CHARS]
     found = [*findings.entries, *findings.relisted]
-    findings.owe(map(_wanted, found), findings.started_at, findings.reason)
+    findings.owe((_wanted(findings, item) for item in found), findings.started_at, findings.reason)
     # The listing must be read again in full next time.
     findings.validators, findings.body_sha256 = Validators(), None
 

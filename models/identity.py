@@ -12,12 +12,12 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import ada_url
 
 from models.boards import is_session, settled_path, settled_query
-from models.records import Entry, NewEntry
+from models.records import Entry, Identity, NewEntry
 
 ID_DIGITS = 20
 """80 bits: two of a billion ids are alike with a chance of one in two million."""
@@ -95,7 +95,9 @@ def repeated_guids(entries: Iterable[Entry]) -> frozenset[str]:
     return frozenset(guid for guid, count in counts.items() if count > 1)
 
 
-def entry_key(source: str, entry: Entry, repeated: Iterable[str] = ()) -> str:
+def entry_key(
+    source: str, entry: Entry, repeated: Collection[str] = (), policy: Identity = "auto"
+) -> str:
     """Return the text by which `entry` is known among the entries of `source`.
 
     The guid, where there is one that its listing does not repeat; an address as guid goes
@@ -108,6 +110,9 @@ def entry_key(source: str, entry: Entry, repeated: Iterable[str] = ()) -> str:
         Short name of the source: the same guid elsewhere is another entry.
     repeated
         Guids not to be trusted, from :func:`repeated_guids`.
+    policy
+        ``guid`` and ``link`` take these alone, ``title-date`` headline and date; what an
+        entry lacks, the others stand in for. A guid that is repeated is never taken.
 
     Examples
     --------
@@ -115,10 +120,15 @@ def entry_key(source: str, entry: Entry, repeated: Iterable[str] = ()) -> str:
     'daily guid:tag:1'
     >>> entry_key("daily", Entry("https://daily.example/a", guid="tag:1"), {"tag:1"})
     'daily link:daily.example/a'
+    >>> entry_key("daily", Entry("https://daily.example/a", guid="tag:1"), policy="link")
+    'daily link:daily.example/a'
     """
     guid = (entry.guid or "").strip()
     link = url_key(entry.url)
-    if not guid or guid in repeated:
+    if policy == "title-date" and entry.title and entry.published_at:
+        at = entry.published_at.isoformat()
+        return f"{source} title:{_settled(entry.title).casefold()} {at}"
+    if not guid or guid in repeated or policy in ("link", "title-date"):
         return f"{source} link:{link}"
     if guid.lower().startswith(("http://", "https://")):
         key = url_key(guid)
@@ -126,9 +136,11 @@ def entry_key(source: str, entry: Entry, repeated: Iterable[str] = ()) -> str:
     return f"{source} guid:{guid}"
 
 
-def entry_id(source: str, entry: Entry, repeated: Iterable[str] = ()) -> str:
+def entry_id(
+    source: str, entry: Entry, repeated: Collection[str] = (), policy: Identity = "auto"
+) -> str:
     """Return the id of an entry: a digest of its :func:`entry_key`."""
-    return short_id(entry_key(source, entry, repeated))
+    return short_id(entry_key(source, entry, repeated, policy))
 
 
 def article_id(source: str, url: str) -> str:
@@ -161,7 +173,7 @@ def _settled(text: str | None) -> str:
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text or "")).strip()
 
 
-def identify(source: str, entries: Sequence[Entry]) -> list[NewEntry]:
+def identify(source: str, entries: Sequence[Entry], policy: Identity = "auto") -> list[NewEntry]:
     """Return the entries of one listing with their ids, each once, in the listing's order.
 
     Of entries with one id the first is kept. Two entries with different guids and one
@@ -173,10 +185,12 @@ def identify(source: str, entries: Sequence[Entry]) -> list[NewEntry]:
         Short name of the source.
     entries
         All entries of the listing: a guid is judged by the whole of it.
+    policy
+        What the source's entries are known by.
     """
     repeated = repeated_guids(entries)
     known: dict[str, NewEntry] = {}
     for entry in entries:
-        key = entry_id(source, entry, repeated)
+        key = entry_id(source, entry, repeated, policy)
         known.setdefault(key, NewEntry(key, entry, listing_fingerprint(entry)))
     return list(known.values())

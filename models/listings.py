@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from models.lag import CLOCK_ERROR
 from models.moments import Moment, is_plausible, read_moment
+from models.plaintext import collapse_spaces
 from models.records import Entry
 
 _ENOUGH_TO_JUDGE = 3
 _JUST_NOW = timedelta(minutes=10)
+_SHOWN_CHARS = 60
+_WRITTEN_DAY = re.compile(r"\s*\d{4}-\d\d-\d\d")
+"""A day in the standard's form that is none: of the year 1246, or the 45th of a month."""
 
 
 @dataclass(slots=True)
@@ -30,18 +36,28 @@ class DateReader:
     now: datetime
     unreadable: list[str] = field(default_factory=list)
     implausible: list[str] = field(default_factory=list)
+    _refusal: str | None = None
 
     def read(self, text: str | None) -> Moment | None:
         """Return the moment `text` writes, or None where it is empty, unreadable or absurd."""
         if text is None or not text.strip():
             return None
         moment = read_moment(text, self.zone)
-        if moment is None:
-            self.unreadable.append(text.strip())
-        elif not is_plausible(moment, self.now):
-            self.implausible.append(text.strip())
+        if moment is None and not _WRITTEN_DAY.match(text):
+            self._refuse("not readable", text, self.unreadable)
+        elif moment is None or not is_plausible(moment, self.now):
+            self._refuse("implausible", text, self.implausible)
             return None
         return moment
+
+    def _refuse(self, kind: str, text: str, others: list[str]) -> None:
+        others.append(text.strip())
+        self._refusal = self._refusal or f"{kind}: {collapse_spaces(text)[:_SHOWN_CHARS]}"
+
+    def take_refusal(self) -> str | None:
+        """Return why the first date refused since the last call was, None where none was."""
+        refusal, self._refusal = self._refusal, None
+        return refusal
 
     def warnings(self) -> list[str]:
         """Return a sentence for each kind of date that was not taken."""
@@ -60,7 +76,8 @@ def mend_dates(
 
     Where every entry is stamped midnight, the publisher knows days only, and the precision
     says so. Where every entry was "updated" at one moment just now, the program that wrote
-    the listing stamped them, and the update times go.
+    the listing stamped them, and the update times go. A publication time ahead of `now`
+    stays as declared, and is noted.
 
     Parameters
     ----------
@@ -81,7 +98,16 @@ def mend_dates(
     if _all_updated_just_now(entries, now):
         entries = [_without_update(entry) for entry in entries]
         warnings.append("every entry claims to be updated just now; update times are left out")
-    return tuple(entries), warnings
+    return tuple(_noted(entry, now) for entry in entries), warnings
+
+
+def _noted(entry: Entry, now: datetime) -> Entry:
+    """Return an entry with a note where its declared time is still to come."""
+    if entry.published_at is None or entry.published_at <= now + CLOCK_ERROR:
+        return entry
+    minutes = (entry.published_at - now) / timedelta(minutes=1)
+    ahead = f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
+    return replace(entry, published_note=f"declared {ahead} ahead of when it was first seen")
 
 
 def _all_at_midnight(entries: Sequence[Entry], zone: str) -> bool:

@@ -19,6 +19,7 @@ State = Literal["active", "paused", "failing", "drifted", "gone"]
 Precision = Literal["instant", "minute", "day"]
 Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline", "listing"]
 Standing = Literal["learning", "watching", "layout", "text"]
+Identity = Literal["auto", "guid", "link", "title-date"]
 IncidentKind = Literal["outage", "host", "held", "failing", "gone", "moved", "validators"]
 Packed = bytes
 """A state that only newsbeat reads."""
@@ -125,6 +126,12 @@ class Source:
         ``wide``, ``local`` or ``trade``: which keyword rules apply.
     weight
         Importance, > 0; 1 is ordinary, larger matters more.
+    identity
+        What an entry is known by: ``guid``, ``link`` or ``title-date``; ``auto`` is the
+        guid where it can be trusted, else the link, and recognises what was renamed.
+    max_entries
+        Entries of one listing that are looked at, newest first; the general setting where
+        None.
     file
         Catalogue file it was read from, for messages.
     """
@@ -139,6 +146,8 @@ class Source:
     tags: tuple[str, ...] = ()
     reach: Literal["wide", "local", "trade"] = "wide"
     weight: float = 1.0
+    identity: Identity = "auto"
+    max_entries: int | None = None
     poll: PollRules = field(default_factory=PollRules)
     list: ListRules = field(default_factory=ListRules)
     extract: ExtractRules = field(default_factory=ExtractRules)
@@ -229,6 +238,8 @@ class Entry:
         Declared time (aware UTC) and how exact it is; both None when undated.
     published_basis
         Field the date came from, such as ``"pubDate"``.
+    published_note
+        What is odd about the declared time: why it was refused, or that it lies ahead.
     summary
         Text of the listing (markup removed), where there is any. Of a post, its whole text.
     content
@@ -251,6 +262,7 @@ class Entry:
     content: str | None = field(default=None, repr=False, compare=False)
     media: tuple[str, ...] = ()
     note: str | None = None
+    published_note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,10 +541,20 @@ class DriftAlarm:
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """What the warehouse knows of a listed entry: its id and how it was last listed."""
+    """What the warehouse knows of a listed entry: its id and how it was last listed.
+
+    Attributes
+    ----------
+    url, guid, title, published_at
+        As it was first listed; all but `url` only where an entry may be known by them.
+    """
 
     entry_id: str
     fingerprint: str
+    url: str = ""
+    guid: str | None = None
+    title: str | None = None
+    published_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -554,6 +576,8 @@ class PendingArticle:
         Failed attempts so far.
     next_try_at
         Not before this time.
+    first_url
+        Address it was first listed under, which names its article; None for `url`.
     """
 
     entry_id: str
@@ -564,6 +588,7 @@ class PendingArticle:
     attempts: int = 0
     next_try_at: datetime | None = None
     reason: str | None = None
+    first_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

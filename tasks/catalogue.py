@@ -56,6 +56,8 @@ from tasks.tomlfiles import Stamp, read_stamp, split_tables, syntax_problem
 ADDED_FILE = "added.toml"
 IMPORTED_FILE = "imported.toml"
 
+MOST_ENTRIES = 100_000
+
 LONGEST_SPAN_S = 366 * 86_400.0
 
 _TABLE_LINE = re.compile(r"\s*\[+\s*(?:source\s*\.\s*)?([\w.-]+)\s*\]+")
@@ -511,6 +513,10 @@ def _check_regex(pattern: str) -> str:
     return ""
 
 
+def _check_count(number: int) -> str:
+    return "" if 1 <= number <= MOST_ENTRIES else f"it must be from 1 to {MOST_ENTRIES:,}"
+
+
 def _check_policy(name: str) -> str:
     return "" if name in POLICIES else f"policies are {', '.join(POLICIES)}"
 
@@ -531,6 +537,7 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
     "country": _check_pattern(r"[A-Z]{2}", "it must be a country code of two capitals, such as RU"),
     "tags": _check_tags,
     "weight": _check_positive,
+    "max_entries": _check_count,
     "poll.policy": _check_policy,
     "poll.interval_s": _check_span,
     "poll.min_interval_s": _check_span,

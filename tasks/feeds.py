@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import feedparser
 from lxml import etree
@@ -39,7 +39,7 @@ from models.xmltree import (
 )
 
 MAX_ENTRIES = 20_000
-"""Archives of mailing lists list more; the first are kept, feeds put the newest there."""
+"""Archives of mailing lists list more; those at the newer end are kept."""
 
 MAX_JSON_VALUES = 2_000_000
 """JSON cannot be read in part; more values, at some 100 bytes each, are no feed."""
@@ -87,6 +87,7 @@ _OPENINGS = re.compile(r"<(?:\w+:)?(?:item|entry)(?=[\s>/])", re.IGNORECASE)
 _NAME_IN_BRACKETS = re.compile(r"[^()]*@[^()]*\(([^()]+)\)\s*")
 
 Fields = dict[str, list[etree._Element]]
+T = TypeVar("T")
 
 
 def parse_feed(
@@ -270,17 +271,19 @@ def _base_of(element: etree._Element, url: str) -> str:
 
 
 def _dates_of(
-    read: Callable[[str], Any], fields: Fields, published: tuple[str, ...], updated: tuple[str, ...]
+    dates: DateReader, fields: Fields, published: tuple[str, ...], updated: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the date fields of an :class:`Entry`; an update stands in for a publication."""
-    found = _first_date(read, fields, published)
-    changed = _first_date(read, fields, updated)
+    found = _first_date(dates.read, fields, published)
+    changed = _first_date(dates.read, fields, updated)
+    refusal = dates.take_refusal()
     basis, moment = found or changed or (None, None)
     return {
         "published_at": moment.at if moment else None,
         "published_precision": moment.precision if moment else None,
         "published_basis": basis,
         "updated_at": changed[1].at if changed else None,
+        "published_note": None if moment else refusal,
     }
 
 
@@ -299,6 +302,15 @@ def _first_date(
 _BASIS = {"pubdate": "pubDate", "atom:published": "published", "atom:updated": "updated"}
 
 
+def _newest_of(items: list[T], read: Callable[[T], Entry]) -> tuple[Entry, ...]:
+    """Return the entries of a listing, of a huge one those at the end where the newest are."""
+    kept = items[:MAX_ENTRIES]
+    if len(items) > MAX_ENTRIES:
+        first, last = read(items[0]).published_at, read(items[-1]).published_at
+        kept = items[-MAX_ENTRIES:] if first and last and last > first else kept
+    return tuple(map(read, kept))
+
+
 # --- RSS -----------------------------------------------------------------------------
 
 _RSS_PUBLISHED = (
@@ -315,7 +327,7 @@ def _read_rss(root: etree._Element, url: str, dates: DateReader) -> Listing:
     items = _items(root, channel, own)
     return Listing(
         format=_rss_format(root),
-        entries=tuple(_rss_entry(item, own, url, dates) for item in islice(items, MAX_ENTRIES)),
+        entries=_newest_of(items, lambda item: _rss_entry(item, own, url, dates)),
         title=plain_title(_first_text(fields, "title", "dc:title") or "") or None,
         ttl_s=_ttl_s(fields),
         older=_older(fields, url),
@@ -363,7 +375,7 @@ def _rss_entry(item: etree._Element, own: tuple[str, ...], url: str, dates: Date
         content=_first_text(fields, "content:encoded") or summary,
         media=_media(fields),
         authors=_rss_authors(fields),
-        **_dates_of(dates.read, fields, _RSS_PUBLISHED, _RSS_UPDATED),
+        **_dates_of(dates, fields, _RSS_PUBLISHED, _RSS_UPDATED),
     )
 
 
@@ -457,9 +469,9 @@ def _read_atom(root: etree._Element, url: str, dates: DateReader) -> Listing:
     version = "0.3" if "purl.org/atom" in namespace(root.tag) else "1.0"
     return Listing(
         format=f"atom {version}",
-        entries=tuple(
-            _atom_entry(entry, own, url, dates, feed_authors)
-            for entry in islice(fields.get("entry") or fields.get("item") or (), MAX_ENTRIES)
+        entries=_newest_of(
+            fields.get("entry") or fields.get("item") or [],
+            lambda entry: _atom_entry(entry, own, url, dates, feed_authors),
         ),
         title=_atom_text(fields, "title"),
         ttl_s=_ttl_s(fields),
@@ -486,7 +498,7 @@ def _atom_entry(
         content=_first_text(fields, "content") or summary,
         media=_media(fields),
         authors=_unique(authors) or feed_authors,
-        **_dates_of(dates.read, fields, _ATOM_PUBLISHED, _ATOM_UPDATED),
+        **_dates_of(dates, fields, _ATOM_PUBLISHED, _ATOM_UPDATED),
     )
 
 
@@ -556,10 +568,9 @@ def _read_json_feed(text: str, url: str, dates: DateReader) -> Listing:
     version = str(feed["version"]).rstrip("/").rpartition("/")[2][:10]
     return Listing(
         format=f"json feed {version}",
-        entries=tuple(
-            _json_entry(item, url, dates, _json_authors(feed))
-            for item in islice(items, MAX_ENTRIES)
-            if isinstance(item, dict)
+        entries=_newest_of(
+            [item for item in items if isinstance(item, dict)],
+            lambda item: _json_entry(item, url, dates, _json_authors(feed)),
         ),
         title=collapse_spaces(str(feed.get("title") or "")) or None,
         older=_address(str(feed.get("next_url") or ""), url) or None,
@@ -581,7 +592,7 @@ def _json_entry(
         return next((str(item[name]) for name in names if item.get(name)), None)
 
     published, updated = dates.read(said("date_published")), dates.read(said("date_modified"))
-    moment = published or updated
+    moment, refusal = published or updated, dates.take_refusal()
     return Entry(
         url=_address(said("url", "external_url"), url),
         title=literal_text(said("title") or "") or None,
@@ -593,6 +604,7 @@ def _json_entry(
         summary=_summary(said("summary", "content_text", "content_html")),
         content=said("content_html", "content_text", "summary"),
         authors=_json_authors(item) or feed_authors,
+        published_note=None if moment else refusal,
     )
 
 
@@ -625,7 +637,7 @@ def _read_tolerantly(text: str, url: str, dates: DateReader) -> Listing | None:
 
 def _tolerant_entry(entry: dict[str, Any], url: str, dates: DateReader) -> Entry:
     published, updated = dates.read(entry.get("published")), dates.read(entry.get("updated"))
-    moment = published or updated
+    moment, refusal = published or updated, dates.take_refusal()
     return Entry(
         url=_address(entry.get("link"), url),
         title=plain_title(entry.get("title", "")) or None,
@@ -637,4 +649,5 @@ def _tolerant_entry(entry: dict[str, Any], url: str, dates: DateReader) -> Entry
         summary=_summary(entry.get("summary")),
         content=next((str(one.get("value")) for one in entry.get("content", [])), None),
         authors=_unique(str(one.get("name", "")) for one in entry.get("authors", [])),
+        published_note=None if moment else refusal,
     )

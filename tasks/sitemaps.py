@@ -173,7 +173,7 @@ def _page_entry(
     address = absolute_url(fields.get("loc", ""), url) if fields.get("loc") else None
     published = dates.read(told.get("publication_date"))
     changed = dates.read(fields.get("lastmod"))
-    moment = published or changed
+    moment, refusal = published or changed, dates.take_refusal()
     if address is None:
         return None, None
     entry = Entry(
@@ -183,6 +183,7 @@ def _page_entry(
         published_precision=moment.precision if moment else None,
         published_basis="news:publication_date" if published else "lastmod" if changed else None,
         updated_at=changed.at if changed else None,
+        published_note=None if moment else refusal,
     )
     return entry, changed or published
 

@@ -53,6 +53,7 @@ from tasks.duck import (
     hits,
     incidents,
     likenesses,
+    listed,
     notices,
     observations,
     polls,
@@ -284,11 +285,14 @@ class Warehouse:
     def read_known(self, source: str, entry_ids: Sequence[str]) -> dict[str, KnownEntry]:
         """Return which of the listed entries are known, and how each was last listed."""
         with self._using() as connection:
-            columns = "entry_id, fingerprint"
-            rows = select_by_ids(connection, f"source, {columns}", "entries", "entry_id", entry_ids)
-            known = {key: found for owner, key, found in rows if owner == source}
-            known |= dict(select_by_ids(connection, columns, "entry_heads", "entry_id", known))
-        return {key: KnownEntry(key, fingerprint) for key, fingerprint in known.items()}
+            return listed.read_known(connection, source, entry_ids)
+
+    def read_alike(
+        self, source: str, titles: Sequence[str], numbers: Sequence[str], since: datetime
+    ) -> list[KnownEntry]:
+        """Return entries with one of the titles, or one of the numbers in an address."""
+        with self._using() as connection:
+            return listed.read_alike(connection, source, titles, numbers, since)
 
     def read_stored(self, article_ids: Sequence[str]) -> set[str]:
         """Return which of the articles there are."""
@@ -301,14 +305,7 @@ class Warehouse:
     def read_pending(self, source: str, now: datetime, limit: int) -> list[PendingArticle]:
         """Return entries whose article page is to be tried (again) now, the oldest debt first."""
         with self._using() as connection:
-            rows = connection.execute(
-                "SELECT entry_id, url, title, summary, published_at, attempts, next_try_at, reason "
-                "FROM pending_articles "
-                "WHERE source = ? AND (next_try_at IS NULL OR next_try_at <= ?) "
-                "ORDER BY next_try_at NULLS FIRST, published_at DESC, entry_id LIMIT ?",
-                [source, now, limit],
-            ).fetchall()
-        return [PendingArticle(*utc_row(row)) for row in rows]
+            return listed.read_pending(connection, source, now, limit)
 
     def store_poll(self, result: PollResult) -> StoredCounts:
         """Store a poll and everything it found, in one transaction.

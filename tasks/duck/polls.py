@@ -173,6 +173,7 @@ def _entry_row(item: NewEntry, result: PollResult, is_backlog: bool) -> Row:
         is_backlog,
         item.fingerprint,
         list(entry.media),
+        entry.published_note,
     )
 
 
