@@ -94,6 +94,7 @@ def _inspect_feed(page: _Page) -> dict[str, Any]:
         url=page.url,
         content_type=page.content_type,
         timezone=page.source.timezone,
+        language=page.source.language,
         now=page.now,
     )
     return {
@@ -122,6 +123,7 @@ def _inspect_list(page: _Page) -> dict[str, Any]:
         content_type=page.content_type,
         rules=page.source.list,
         timezone=page.source.timezone,
+        language=page.source.language,
         now=page.now,
     )
     return {**_listing(listing), "links": _entries(listing, page.source)}

@@ -29,7 +29,13 @@ TRIED: dict[Kind, tuple[ListingKind, ...]] = {
 
 
 def parse_as(
-    kind: ListingKind, page: Fetched, *, rules: ListRules, timezone: str, now: datetime
+    kind: ListingKind,
+    page: Fetched,
+    *,
+    rules: ListRules,
+    timezone: str,
+    language: str | None = None,
+    now: datetime,
 ) -> Listing:
     """Return what `page` lists, read as `kind`.
 
@@ -41,12 +47,22 @@ def parse_as(
     body, url, type_ = page.body, page.final_url, page.content_type
     if kind == "feed":
         base = _stated_base(page)
-        return parse_feed(body, url=base, content_type=type_, timezone=timezone, now=now)
+        return parse_feed(
+            body, url=base, content_type=type_, timezone=timezone, language=language, now=now
+        )
     if kind == "sitemap":
         return parse_sitemap(body, url=url, content_type=type_, timezone=timezone, now=now)
     if kind == "telegram":
         return parse_telegram(body, url=url, content_type=type_, timezone=timezone, now=now)
-    return parse_list(body, url=url, content_type=type_, rules=rules, timezone=timezone, now=now)
+    return parse_list(
+        body,
+        url=url,
+        content_type=type_,
+        rules=rules,
+        timezone=timezone,
+        language=language,
+        now=now,
+    )
 
 
 def _stated_base(page: Fetched) -> str:
@@ -73,7 +89,14 @@ def parse_listing(page: Fetched, source: Source, now: datetime) -> Listing:
     kind, reasons = kind_of(source), []
     for reading in TRIED.get(kind, ("feed",)):
         try:
-            listing = parse_as(reading, page, rules=source.list, timezone=source.timezone, now=now)
+            listing = parse_as(
+                reading,
+                page,
+                rules=source.list,
+                timezone=source.timezone,
+                language=source.language,
+                now=now,
+            )
             return as_posts(listing, kind) if tells_whole(source) else listing
         except UnlistedError:
             raise

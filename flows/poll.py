@@ -50,6 +50,7 @@ from models.errors import (
 from models.harmless import one_line
 from models.identity import article_id, identify
 from models.kinds import as_polled, tells_whole
+from models.listings import newest_first
 from models.polling.choice import choose_next_poll
 from models.polling.forecasting import Basis
 from models.polling.moment import Moment
@@ -361,17 +362,6 @@ async def _known_by_address(
         for item in listed
         if ids[item.entry_id] in stored
     }
-
-
-def newest_first(entries: Iterable[Entry]) -> list[Entry]:
-    """Return entries as listed, but with the dated newer ones before the dated older ones.
-
-    Listings are mostly in order; where one is not and is cut short, the newest must stay.
-    """
-    ordered = list(entries)
-    if all(entry.published_at is not None for entry in ordered):
-        ordered.sort(key=lambda entry: entry.published_at, reverse=True)  # type: ignore[arg-type,return-value]
-    return ordered
 
 
 def _is_changed(item: NewEntry, known: dict[str, KnownEntry]) -> bool:

@@ -52,8 +52,14 @@ class Publisher:
         """Remember that a source was polled: its page is due."""
         page = self._sources.setdefault(result.poll.source, _Published())
         page.result, page.run_id = result, run_id
+        precisions = {new.entry_id: new.entry.published_precision for new in result.entries}
         found = [
-            Headline(item.article.title or "", item.url, item.published_at)
+            Headline(
+                item.article.title or "",
+                item.url,
+                item.published_at,
+                precisions.get(item.entry_id) or item.article.published_precision,
+            )
             for item in result.articles
         ]
         page.headlines = last_headlines([*found, *page.headlines])

@@ -33,6 +33,9 @@ _TRACKING_PARAMETERS = frozenset(_TRACKING_WORDS.split())
 _SOURCE_PARAMETERS = frozenset({"from", "ref", "source", "src"})
 """Often the section or author; dropped only where they say that a feed was the way here."""
 
+_COPY_HOST = re.compile(r"^(?:(?:www|m|mobile|amp|touch|wap)\.)+(?=[^.]+\.)")
+_AMP_ENDING = re.compile(r"\.amp(\.html?)?$", re.IGNORECASE)
+_AMP_PARAMETER = re.compile(r"amp(?:=(?:1|true)?)?|output(?:type)?=amp", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
 
 
@@ -67,6 +70,28 @@ def url_key(url: str) -> str:
     query = _kept_query(parsed.search, parsed.pathname)
     fragment = parsed.hash if parsed.hash.startswith(("#!", "#/")) else ""
     return f"{parsed.host.removesuffix('.')}{path}{query}{fragment}"
+
+
+def page_key(url: str) -> str:
+    """Return what the copies of a page made for telephones have in common with it.
+
+    The :func:`url_key` without ``www``, ``m``, ``mobile`` and ``amp`` before the host, and
+    without what asks for AMP. Two pages may share it, so it is compared together with the
+    headline, and never fetched.
+
+    Examples
+    --------
+    >>> page_key("https://amp.news.example/a/7/amp/?outputType=amp")
+    'news.example/a/7'
+    >>> page_key("https://m.news.example/a/7.amp.html")
+    'news.example/a/7.html'
+    """
+    address, mark, query = url_key(url).partition("?")
+    host, *path = address.split("/")
+    parts = [_COPY_HOST.sub("", host), *(part for part in path if part.lower() != "amp")]
+    parts[-1] = _AMP_ENDING.sub(r"\1", parts[-1])
+    kept = [part for part in query.split("&") if not _AMP_PARAMETER.fullmatch(part)]
+    return "/".join(parts) + (mark + "&".join(kept) if any(kept) else "")
 
 
 def _kept_query(search: str, path: str) -> str:
@@ -176,8 +201,9 @@ def _settled(text: str | None) -> str:
 def identify(source: str, entries: Sequence[Entry], policy: Identity = "auto") -> list[NewEntry]:
     """Return the entries of one listing with their ids, each once, in the listing's order.
 
-    Of entries with one id the first is kept. Two entries with different guids and one
-    address stay two: live blogs list their updates so.
+    Of entries with one id the first is kept, and of a page and its copies for telephones
+    under one headline the page. Two entries with different guids and one address stay two:
+    live blogs list their updates so.
 
     Parameters
     ----------
@@ -190,7 +216,22 @@ def identify(source: str, entries: Sequence[Entry], policy: Identity = "auto") -
     """
     repeated = repeated_guids(entries)
     known: dict[str, NewEntry] = {}
-    for entry in entries:
+    for entry in _without_copies(entries):
         key = entry_id(source, entry, repeated, policy)
         known.setdefault(key, NewEntry(key, entry, listing_fingerprint(entry)))
     return list(known.values())
+
+
+def _without_copies(entries: Sequence[Entry]) -> list[Entry]:
+    best: dict[tuple[str, str], tuple[bool, str]] = {}
+    told = []
+    for entry in entries:
+        address, page = url_key(entry.url), page_key(entry.url)
+        twin, rank = (page, _settled(entry.title)), (address.removeprefix("www.") != page, address)
+        best[twin] = min(best.get(twin, rank), rank)
+        told.append((twin, rank))
+    return [
+        entry
+        for entry, (twin, rank) in zip(entries, told, strict=True)
+        if not twin[1] or rank == best[twin]
+    ]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from models.foreign_dates import read_foreign_moment
 from models.lag import CLOCK_ERROR
-from models.moments import Moment, is_plausible, read_moment
+from models.moments import Moment, is_plausible, place_in_order, read_moment
 from models.plaintext import collapse_spaces
 from models.records import Entry
 
 _ENOUGH_TO_JUDGE = 3
 _JUST_NOW = timedelta(minutes=10)
 _SHOWN_CHARS = 60
+_MOST_FOREIGN = 500
 _WRITTEN_DAY = re.compile(r"\s*\d{4}-\d\d-\d\d")
 """A day in the standard's form that is none: of the year 1246, or the 45th of a month."""
 
@@ -30,25 +32,39 @@ class DateReader:
         IANA zone for dates that state none.
     now
         The present, to judge dates by.
+    language
+        Of the publisher, for names of months that nobody else has.
     """
 
     zone: str
     now: datetime
+    language: str | None = None
     unreadable: list[str] = field(default_factory=list)
     implausible: list[str] = field(default_factory=list)
     _refusal: str | None = None
+    _n_foreign: int = 0
 
     def read(self, text: str | None) -> Moment | None:
         """Return the moment `text` writes, or None where it is empty, unreadable or absurd."""
         if text is None or not text.strip():
             return None
-        moment = read_moment(text, self.zone)
+        moment = read_moment(text, self.zone) or self.read_foreign(text)
         if moment is None and not _WRITTEN_DAY.match(text):
             self._refuse("not readable", text, self.unreadable)
         elif moment is None or not is_plausible(moment, self.now):
             self._refuse("implausible", text, self.implausible)
             return None
         return moment
+
+    def read_foreign(self, text: str) -> Moment | None:
+        """Return the moment that `text` writes in the publisher's language, or None.
+
+        A document has so many tries: each takes its time, and a hostile one has thousands.
+        """
+        if self.language is None or self._n_foreign >= _MOST_FOREIGN:
+            return None
+        self._n_foreign += 1
+        return read_foreign_moment(text, self.zone, self.language)
 
     def _refuse(self, kind: str, text: str, others: list[str]) -> None:
         others.append(text.strip())
@@ -67,6 +83,25 @@ class DateReader:
             for kind, texts in kinds
             if texts
         ]
+
+
+def newest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries as listed, but with the dated newer ones before the dated older ones.
+
+    Listings are mostly in order; where one is not and is cut short, the newest must stay. A
+    date known to the day stands at the end of that day, and entries of one day in the order
+    they are listed in; an undated entry stays with the one before it.
+    """
+    dated, last = [], None
+    for entry in entries:
+        if entry.published_at is not None:
+            last = place_in_order(entry.published_at, entry.published_precision)
+        dated.append((last, entry))
+    dated.sort(key=lambda pair: pair[0] or _EVER, reverse=True)
+    return [entry for _, entry in dated]
+
+
+_EVER = datetime.max.replace(tzinfo=UTC)
 
 
 def mend_dates(

@@ -247,6 +247,20 @@ def is_plausible(moment: Moment, now: datetime) -> bool:
     return moment.at.year >= EARLIEST_YEAR and moment.at <= now + LATEST_AHEAD
 
 
+def place_in_order(at: datetime, precision: Precision | None) -> datetime:
+    """Return where a moment stands among others: a day at its end.
+
+    Of a day it is not known how late in it something came out; by its first moment it would
+    be buried under all that the day brought.
+
+    Examples
+    --------
+    >>> place_in_order(datetime(2024, 5, 6, tzinfo=UTC), "day").isoformat()
+    '2024-05-07T00:00:00+00:00'
+    """
+    return at + timedelta(days=1) if precision == "day" else at
+
+
 _AGO = re.compile(
     r"(?P<count>\d{1,3}|an?|одну)\s*(?P<unit>min|m\b|hour|hr|h\b|std|stunde|мин|час|ч\b|分钟|分鐘|小时|小時)"
     r"[^\d]{0,12}?(?:ago|назад|前)|vor\s+(?P<count_de>\d{1,3}|einer)\s*(?P<unit_de>min|stunde|std)",

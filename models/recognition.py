@@ -1,9 +1,10 @@
 """Entries that come back under another name.
 
 Some publishers write the headline into an identifier, which then changes with every edit.
-Some put a fresh token into every link. Some give all their entries new identifiers when
-they change their software. By its id such an entry is new; by what it says it is not, and
-it keeps the id under which it was first seen. What differs in the listing is an edit.
+Some put a fresh token into every link, or list the copy for telephones besides. Some give
+all their entries new identifiers when they change their software. By its id such an entry
+is new; by what it says it is not, and it keeps the id under which it was first seen. What
+differs in the listing is an edit.
 
 A double is a nuisance and an entry taken for another is lost, so two of the three have to
 agree: headline, moment or number, address.
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 import ada_url
 
-from models.identity import url_key
+from models.identity import page_key
 from models.plaintext import collapse_spaces
 from models.records import Entry, KnownEntry, NewEntry
 
@@ -92,7 +93,7 @@ def is_same(entry: Entry, old: KnownEntry) -> bool:
     """
     is_title = bool(entry.title) and _folded(entry.title) == _folded(old.title)
     is_moment = entry.published_at is not None and entry.published_at == old.published_at
-    if is_title and url_key(entry.url) == url_key(old.url):
+    if is_title and page_key(entry.url) == page_key(old.url):
         return True
     if _share_number(entry, old):
         return is_moment or _are_alike(entry.title, old.title)

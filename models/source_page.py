@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from models.harmless import escape_markdown, one_line
+from models.moments import place_in_order
 from models.polling.fixed import spell_duration
-from models.records import RecentPoll, Schedule, Source
+from models.records import Precision, RecentPoll, Schedule, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Headline:
     title: str
     url: str
     published_at: datetime | None
+    published_precision: Precision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,13 @@ def render_source_page(page: SourcePage) -> str:
 
 def last_headlines(headlines: Iterable[Headline], limit: int = 5) -> tuple[Headline, ...]:
     """Return the newest `limit` of `headlines`, newest first; undated ones come last."""
-    listed = list(headlines)
-    dated = [headline for headline in listed if headline.published_at]
-    dated.sort(key=lambda headline: headline.published_at or _NEVER, reverse=True)
-    return tuple([*dated, *(item for item in listed if item.published_at is None)][:limit])
+    return tuple(sorted(headlines, key=_place, reverse=True)[:limit])
 
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
+def _place(headline: Headline) -> datetime:
+    if headline.published_at is None:
+        return datetime.min.replace(tzinfo=UTC)
+    return place_in_order(headline.published_at, headline.published_precision)
 
 
 def describe_standing(page: SourcePage) -> str:

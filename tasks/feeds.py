@@ -75,6 +75,7 @@ _PREFIXES = {
 _BASE_DEPTH = 8
 _AUTHOR_CHARS = 300
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _PERIODS_S = {
     "hourly": 3600.0,
@@ -96,6 +97,7 @@ def parse_feed(
     url: str,
     content_type: str | None = None,
     timezone: str = "UTC",
+    language: str | None = None,
     now: datetime,
     keep_unaddressed: bool = False,
 ) -> Listing:
@@ -111,6 +113,8 @@ def parse_feed(
         HTTP header; only its charset counts, servers name feeds anything.
     timezone
         IANA zone of the publisher, for dates that state none.
+    language
+        Of the publisher, for dates in words; where None, the one the feed declares.
     now
         The present, to refuse absurd dates by.
     keep_unaddressed
@@ -138,7 +142,7 @@ def parse_feed(
     warnings = list(decoded.warnings)
     if looks_like_html(text):
         text = _taken_out_of_html(text, url, warnings)
-    dates = DateReader(timezone, now)
+    dates = DateReader(timezone, now, language)
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         listing = _read_json_feed(text, url, dates)
     else:
@@ -178,7 +182,7 @@ def _read_xml_feed(text: str, url: str, dates: DateReader) -> Listing:
     n_opened = sum(1 for _ in _OPENINGS.finditer(text))
     if listing and (document.is_whole or n_found >= n_opened):
         return listing
-    tolerant_dates = DateReader(dates.zone, dates.now)
+    tolerant_dates = DateReader(dates.zone, dates.now, dates.language)
     worth_it = n_opened > 0 and len(text) <= TOLERANT_CHARS
     tolerant = _read_tolerantly(text, url, tolerant_dates) if worth_it else None
     if tolerant and len(tolerant.entries) > n_found:
@@ -324,6 +328,7 @@ def _read_rss(root: etree._Element, url: str, dates: DateReader) -> Listing:
     own = (*_RSS, namespace(root.tag))
     channel = next((node for node in root.iter() if local_name(node.tag) == "channel"), root)
     fields = _fields_of(channel, own)
+    dates.language = dates.language or _first_text(fields, "language", "dc:language")
     items = _items(root, channel, own)
     return Listing(
         format=_rss_format(root),
@@ -463,6 +468,7 @@ _ATOM_UPDATED = ("updated", "modified", "dcterms:modified")
 def _read_atom(root: etree._Element, url: str, dates: DateReader) -> Listing:
     own = (*_ATOM, namespace(root.tag))
     fields = _fields_of(root, own)
+    dates.language = dates.language or root.get(_XML_LANG)
     feed_authors = _unique(
         name for author in fields.get("author", ()) for name in _person_names(author)
     )

@@ -132,6 +132,7 @@ def parse_list(
     content_type: str | None = None,
     rules: ListRules | None = None,
     timezone: str = "UTC",
+    language: str | None = None,
     now: datetime,
 ) -> Listing:
     """Return the articles that a list page links to.
@@ -150,6 +151,8 @@ def parse_list(
         addresses, a selector of their dates. The generic way fills what is not said.
     timezone
         IANA zone of the publisher.
+    language
+        Of the publisher, for dates in words; where None, the one the page declares.
     now
         The present, which "2 hours ago" is counted from.
 
@@ -182,7 +185,7 @@ def parse_list(
         _select(page, rules.date, url)
     links = list(_own_links(page, url, rules))
     chosen = links if rules.links or rules.url_pattern else _article_links(links)
-    dates = DateReader(timezone, now)
+    dates = DateReader(timezone, now, language or _page_language(page))
     crowded: dict[int, bool] = {}
     cut = (f"only its first {MAX_TAGS} tags are read",) if is_cut else ()
     return Listing(
@@ -250,6 +253,11 @@ def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
 
 def _names_of(node: LexborNode) -> str:
     return f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
+
+
+def _page_language(page: LexborHTMLParser) -> str | None:
+    root = page.css_first("html")
+    return root.attributes.get("lang") if root else None
 
 
 def _page_title(page: LexborHTMLParser) -> str | None:
@@ -555,4 +563,5 @@ def _read(node: LexborNode, dates: DateReader) -> Moment | None:
             return moment
     text = collapse_spaces(node.text(separator=" "))
     moment = read_moment(text, dates.zone) or read_recent(text, dates.zone, dates.now)
+    moment = moment or dates.read_foreign(text)
     return moment if moment and is_plausible(moment, dates.now) else None

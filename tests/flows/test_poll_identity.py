@@ -196,6 +196,20 @@ async def test_a_fresh_token_in_every_link_and_guid_makes_no_new_entries(
         assert room.rows("SELECT count(*) FROM articles") == [(2,)]
 
 
+@pytest.mark.report("stackernews/stacker.news#138")
+async def test_the_copy_for_telephones_listed_later_is_the_page_we_have(
+    open_press: Any, site: Any
+) -> None:
+    async with open_press() as room:
+        page, other = Item("A bridge", link("bridge")), Item("A tram", link("tram"))
+        publish(site, [page, other])
+        await room.polled()
+        publish(site, [Item("A bridge", link("amp/bridge")), other])
+        assert (await room.polled()).poll.outcome == "empty"
+        publish(site, [Item("A bridge is closed", link("amp/bridge")), other])
+        assert len((await room.polled()).entries) == 1, "another headline may be another page"
+
+
 async def test_identity_stays_when_a_source_gives_its_entries_other_identifiers(
     open_press: Any, site: Any
 ) -> None:

@@ -11,6 +11,7 @@ from models.identity import (
     entry_key,
     identify,
     listing_fingerprint,
+    page_key,
     repeated_guids,
     url_key,
 )
@@ -104,6 +105,33 @@ def test_same_guid_of_another_source_is_another_entry() -> None:
 
 def test_entry_listed_twice_with_its_guid_does_not_make_the_guid_doubtful() -> None:
     assert repeated_guids([entry(1, guid="a"), entry(1, guid="a")]) == frozenset()
+
+
+@pytest.mark.report("stackernews/stacker.news#138")
+@pytest.mark.parametrize(
+    "copy",
+    ["/amp/world/1", "/world/1/amp", "/world/1/amp/", "/world/1?amp=1", "/world/1?outputType=amp"],
+)
+def test_the_copy_for_telephones_is_the_page_where_the_headline_is_the_same(copy: str) -> None:
+    page = Entry("https://www.news.example/world/1", "Rain ends")
+    for host in ("www.news.example", "m.news.example", "amp.news.example", "news.example"):
+        twin = Entry(f"https://{host}{copy}", "Rain ends")
+        assert [new.entry for new in identify("daily", [twin, page])] == [page]
+        other = replace(twin, title="Wind rises")
+        assert len(identify("daily", [other, page])) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://m.example/a", "m.example/a"),
+        ("https://amp.example.com/a.amp.html", "example.com/a.html"),
+        ("https://www.m.example.com/?amp", "example.com"),
+        ("https://example.com/amplifiers/a?amplitude=1", "example.com/amplifiers/a?amplitude=1"),
+    ],
+)
+def test_only_what_makes_a_copy_is_taken_out_of_a_page_s_key(url: str, key: str) -> None:
+    assert page_key(url) == key
 
 
 def test_each_entry_of_a_listing_is_kept_once_and_in_order() -> None:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from models.records import RecentPoll, Schedule, Source
 from models.source_page import (
     Headline,
@@ -109,3 +111,13 @@ def test_the_newest_headlines_are_kept_and_undated_ones_come_last():
     found = last_headlines([headline(3), headline(None), headline(1), headline(2)], limit=3)
     assert [item.title for item in found] == ["1", "2", "3"]
     assert last_headlines([headline(None), headline(5)])[-1].published_at is None
+
+
+@pytest.mark.report("jocmp/capyreader#1677")
+def test_a_day_without_a_time_is_not_buried_under_the_times_of_that_day():
+    day = datetime(2026, 3, 5, tzinfo=UTC)
+    seen_last, seen_first = (Headline(name, "", day, "day") for name in ("late", "early"))
+    timed = Headline("timed", "", day + timedelta(hours=9), "instant")
+    before = Headline("before", "", day - timedelta(hours=1), "instant")
+    order = last_headlines([seen_last, timed, seen_first, before, Headline("undated", "", None)])
+    assert [headline.title for headline in order] == ["late", "early", "timed", "before", "undated"]

@@ -207,6 +207,14 @@ def test_date_without_a_zone_is_read_in_the_sources_zone() -> None:
     assert entry.published_at == datetime(2024, 5, 6, 4, 30, tzinfo=UTC)
 
 
+@pytest.mark.report("witochandra/webfeed#66")
+def test_date_in_words_is_read_in_the_language_the_feed_declares() -> None:
+    inner = "<pubDate>ma, 06 toukokuuta 2024 12:30:00 GMT</pubDate>"
+    listing = parse(rss(item(inner), channel="<language>fi</language>"))
+    assert only(listing).published_at == datetime(2024, 5, 6, 12, 30, tzinfo=UTC)
+    assert only(parse(rss(item(inner)))).published_at is None
+
+
 @pytest.mark.parametrize("year", ["1246", "1970", "2099"])
 def test_absurd_date_is_refused_with_a_warning(year: str) -> None:
     listing = dated(f"{year}-05-06T00:00:00Z")
