@@ -47,6 +47,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from models.errors import ConfigError
 from models.identity import url_key
+from models.intensity.estimator import ESTIMATORS
 from models.kinds import POSTS, as_polled, public_address
 from models.polling.choice import POLICIES
 from models.records import ExtractRules, HttpRules, Kind, ListRules, PollRules, Source
@@ -57,6 +58,8 @@ ADDED_FILE = "added.toml"
 IMPORTED_FILE = "imported.toml"
 
 MOST_ENTRIES = 100_000
+
+_ESTIMATORS = ("auto", *ESTIMATORS)
 
 LONGEST_SPAN_S = 366 * 86_400.0
 
@@ -513,6 +516,10 @@ def _check_regex(pattern: str) -> str:
     return ""
 
 
+def _check_estimator(name: str) -> str:
+    return "" if name in _ESTIMATORS else f"estimators are {', '.join(_ESTIMATORS)}"
+
+
 def _check_count(number: int) -> str:
     return "" if 1 <= number <= MOST_ENTRIES else f"it must be from 1 to {MOST_ENTRIES:,}"
 
@@ -539,6 +546,7 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
     "weight": _check_positive,
     "max_entries": _check_count,
     "poll.policy": _check_policy,
+    "poll.estimator": _check_estimator,
     "poll.interval_s": _check_span,
     "poll.min_interval_s": _check_span,
     "poll.max_interval_s": _check_span,

@@ -7,6 +7,8 @@ from flows.intensity import Intensities
 from flows.pricing import Pricing
 from models.intensity.state import write_state
 from models.intensity.weekly import overall_per_hour
+from models.polling.choice import choose_next_poll
+from models.polling.moment import Moment
 from models.records import Entry, FittedModel, Observed, PollRules, Source
 from tasks.settings import BudgetSettings
 
@@ -38,6 +40,45 @@ def test_a_first_listing_gives_a_fair_rate():
     assert per_hour(intensities) == pytest.approx(6.0, rel=0.6)
     assert per_hour(intensities) > 3.0
     assert intensities.habits("a").window == 30
+
+
+def next_wait_s(intensities, source=SOURCE, price=100.0, **rules):
+    basis = intensities.basis(source, START, price, counts_bytes=False)
+    moment = Moment(source.source, now_s=START.timestamp(), due_s=START.timestamp())
+    decision = choose_next_poll(moment, PollRules(**rules), basis)
+    return (decision.due_at - START).total_seconds()
+
+
+@pytest.mark.report("miniflux/v2#2166")
+def test_a_list_of_fifty_from_an_hour_is_no_volume_of_a_week():
+    busy, quiet = Intensities(SOURCES, START), Intensities(SOURCES, START)
+    busy.learn("a", since=None, until=START, entries=entries(*range(1, 51)), n_listed=50)
+    week = entries(*range(200, 10_200, 200))
+    quiet.learn("a", since=None, until=START, entries=week, n_listed=50)
+    assert per_hour(busy) > 20 * per_hour(quiet)
+    assert next_wait_s(busy) < 600.0
+    assert next_wait_s(busy) < next_wait_s(quiet) / 4
+
+
+@pytest.mark.report("miniflux/v2#2166")
+def test_a_rate_from_few_entries_is_held_less_certain_than_one_from_many():
+    few, many = Intensities(SOURCES, START), Intensities(SOURCES, START)
+    few.learn("a", since=None, until=START, entries=entries(1, 2), n_listed=2)
+    many.learn("a", since=None, until=START, entries=entries(*range(1, 201)), n_listed=200)
+    assert per_hour(few) < 10.0
+    assert per_hour(many) > 2 * per_hour(few)
+
+
+@pytest.mark.report("miniflux/v2#2036")
+@pytest.mark.parametrize("target_s", [120.0, 600.0])
+def test_the_wanted_lag_sets_the_wait_and_not_the_gap_between_entries(target_s):
+    wanted = Source("a", "A", "https://a.example/", poll=PollRules(target_lag_s=target_s))
+    intensities = Intensities({"a": wanted}, START)
+    hourly = entries(*range(30, 30_030, 60))
+    intensities.learn("a", since=None, until=START, entries=hourly, n_listed=500)
+    priced = Pricing(BudgetSettings(polls_per_day=1.0), [wanted], intensities)
+    priced.update(START)
+    assert next_wait_s(intensities, wanted, priced.price(wanted)) < 4 * target_s < 3600.0
 
 
 def test_polls_without_news_lower_the_rate():

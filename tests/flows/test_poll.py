@@ -454,6 +454,7 @@ async def test_an_entry_listed_anew_each_time_is_not_owed_for_ever(
         assert room.rows("SELECT title, extraction FROM articles") == [("2 comments", "listing")]
 
 
+@pytest.mark.report("tontof/kriss_feed#440")
 async def test_a_web_page_instead_of_a_feed_is_a_failure_and_no_empty_poll(
     open_press: Any, site: Any
 ) -> None:

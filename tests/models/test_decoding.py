@@ -55,12 +55,14 @@ def test_the_language_tells_western_from_central_europe(text: str, encoding: str
     assert (decoded.text, decoded.encoding) == (document, encoding)
 
 
-def test_valid_utf8_wins_over_a_lying_declaration() -> None:  # bug 28 b
+@pytest.mark.report("Novik/ruTorrent#3170")
+def test_valid_utf8_wins_over_a_lying_declaration() -> None:
     document = page(RUSSIAN, "<?xml version='1.0' encoding='windows-1251'?>")
     assert decode_bytes(document.encode(), "text/xml; charset=koi8-r").text == document
 
 
-def test_line_before_the_prolog_does_not_hide_its_encoding() -> None:  # bug 28 a
+@pytest.mark.report("Novik/ruTorrent#3170")
+def test_line_before_the_prolog_does_not_hide_its_encoding() -> None:
     document = page(RUSSIAN, "\n<?xml version='1.0' encoding='windows-1251'?>")
     assert decode_bytes(document.encode("windows-1251")).text == document
 

@@ -111,6 +111,8 @@ def test_what_is_stored_of_a_decision_is_small():
     assert max(sizes) < 2500
 
 
+@pytest.mark.report("statsmodels/statsmodels#6243")
+@pytest.mark.report("statsmodels/statsmodels#9575")
 @pytest.mark.parametrize("fault", [np.nan, np.inf, -1e9, 1e12])
 def test_an_absurd_forecast_falls_back_and_says_so(fault):
     state = taught()

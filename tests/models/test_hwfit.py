@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from models.errors import InsufficientDataError
+from models.intensity.estimator import HOLT_WINTERS, fill_rates
 from models.intensity.holtwinters import learn_hour_holtwinters
 from models.intensity.hwfit import BEGIN_HOURS, fit_holtwinters
 from models.intensity.state import new_state
+from models.week import zone_table
 
 WEEK = 168
 
@@ -98,6 +100,7 @@ def test_hours_nobody_watched_do_not_count_as_silent():
     assert fit_holtwinters(np.nan_to_num(holed), hours).squared_error > fit.squared_error * 1.1
 
 
+@pytest.mark.report("statsmodels/statsmodels#7050")
 def test_under_two_weeks_of_hours_are_refused_with_their_number():
     counts, hours = make_counts(n_weeks=2)
     counts[5] = np.nan
@@ -111,6 +114,21 @@ def test_exactly_two_weeks_begin_a_model_with_the_usual_constants():
     assert (fit.alpha, fit.begins) == (0.05, BEGIN_HOURS)
     assert np.isnan(fit.squared_error)
     assert fit.level == pytest.approx(counts.mean())
+
+
+@pytest.mark.report("Nixtla/statsforecast#480")
+@pytest.mark.report("statsmodels/statsmodels#6243")
+def test_a_season_as_long_as_a_week_gives_finite_forecasts_from_its_second_time_on():
+    state = new_state(0.0)
+    counts, hours = make_counts(n_weeks=2)
+    fit = fit_holtwinters(counts, hours)
+    fit.write_constants(state)
+    fit.write_beginning(state)
+    rates = np.empty(WEEK)
+    fill_rates(HOLT_WINTERS, state, 0.0, zone_table("UTC", 1970, 1970), rates)
+    assert np.isfinite(rates).all()
+    assert rates.min() >= 0.0
+    assert rates.max() > 2 * rates.min()
 
 
 def test_a_silent_source_is_fitted_too():

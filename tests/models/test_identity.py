@@ -27,7 +27,11 @@ PAGE = "https://news.example/world/rain-ends?id=7"
         pytest.param("https://NEWS.example:443/world/rain-ends?id=7", id="host case and port"),
         pytest.param("https://news.example/world/rain-ends?id=7#comments", id="fragment"),
         pytest.param("https://news.example/world/rain-ends/?id=7", id="trailing slash"),
-        pytest.param(f"{PAGE}&utm_source=feed&utm_medium=rss", id="utm, bug 89"),
+        pytest.param(
+            f"{PAGE}&utm_source=feed&utm_medium=rss",
+            id="utm",
+            marks=pytest.mark.report("wallabag/wallabag#1102"),
+        ),
         pytest.param(f"{PAGE}&fbclid=abc&gclid=d&yclid=e&_openstat=f", id="click ids"),
         pytest.param(f" {PAGE} ", id="spaces around"),
         pytest.param("https://me:secret@news.example/world/rain-ends?id=7", id="user"),
@@ -58,6 +62,7 @@ def test_order_of_parameters_is_kept_in_the_key() -> None:
     assert url_key("https://a.example/?b=1&a=2") == "a.example?b=1&a=2"
 
 
+@pytest.mark.report("scrapy/w3lib#222")
 def test_only_the_host_is_made_punycode() -> None:
     assert url_key("https://тест.тест:33") == "xn--e1aybc.xn--e1aybc:33"
 
@@ -76,7 +81,8 @@ def entry(number: int, **fields: object) -> Entry:
     return replace(Entry(f"https://news.example/{number}", f"Title {number}"), **fields)
 
 
-def test_one_guid_on_every_item_does_not_make_them_one() -> None:  # bug 18
+@pytest.mark.report("miniflux/v2#4197")
+def test_one_guid_on_every_item_does_not_make_them_one() -> None:
     listing = [entry(number, guid="article") for number in range(10)]
     assert len({new.entry_id for new in identify("daily", listing)}) == 10
 
@@ -87,7 +93,8 @@ def test_guid_keeps_an_entry_the_same_when_its_link_moves() -> None:
     assert entry_id("daily", before) == entry_id("daily", after)
 
 
-def test_without_guid_the_link_is_the_identity() -> None:  # bug 22
+@pytest.mark.report("feedbin/support#416")
+def test_without_guid_the_link_is_the_identity() -> None:
     before = entry(1)
     after = replace(before, url=f"{before.url}?utm_campaign=x", title="Other")
     assert entry_id("daily", before) == entry_id("daily", after)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.errors import ParseError
 from models.records import Entry, Listing
-from tasks.feeds import parse_feed
+from tasks.feeds import MAX_ENTRIES, parse_feed
 
 NOW = datetime(2024, 5, 7, 12, 0, tzinfo=UTC)
 URL = "https://news.example/feeds/all.xml"
@@ -105,8 +105,18 @@ def test_json_feed_is_read() -> None:
 @pytest.mark.parametrize(
     ("written", "title"),
     [
-        pytest.param("<![CDATA[R&uuml;ckblick]]>", "Rückblick", id="entity in CDATA, bug 38"),
-        pytest.param("guide to &lt;head&gt; elements", "guide to <head> elements", id="bug 39"),
+        pytest.param(
+            "<![CDATA[R&uuml;ckblick]]>",
+            "Rückblick",
+            id="entity in CDATA",
+            marks=pytest.mark.report("simplepie/simplepie#575"),
+        ),
+        pytest.param(
+            "guide to &lt;head&gt; elements",
+            "guide to <head> elements",
+            id="a word in angle brackets",
+            marks=pytest.mark.report("feedbin/feedbin#232"),
+        ),
         pytest.param("A &lt;b&gt;big&lt;/b&gt; day", "A big day", id="escaped markup"),
         pytest.param("A <b>big</b> day", "A big day", id="markup not escaped"),
         pytest.param("AT&T and R&D", "AT&T and R&D", id="bare ampersands"),
@@ -126,7 +136,12 @@ def test_title_becomes_plain_text(written: str, title: str) -> None:
     ("link", "url"),
     [
         pytest.param("/a/1", "https://news.example/a/1", id="relative"),
-        pytest.param("https://other.example/a", "https://other.example/a", id="absolute, bug 47"),
+        pytest.param(
+            "https://other.example/a",
+            "https://other.example/a",
+            id="absolute",
+            marks=pytest.mark.report("nextcloud/news#752"),
+        ),
         pytest.param("\n https://news.example/a\n", "https://news.example/a", id="spaces"),
         pytest.param(
             "<![CDATA[https://news.example/?a=1&b=2]]>", "https://news.example/?a=1&b=2", id="CDATA"
@@ -138,7 +153,8 @@ def test_link_becomes_absolute(link: str, url: str) -> None:
     assert only(parse(rss(item(link=link)))).url == url
 
 
-def test_atom_link_that_is_absolute_is_left_alone() -> None:  # bug 47
+@pytest.mark.report("nextcloud/news#752")
+def test_atom_link_that_is_absolute_is_left_alone() -> None:
     feed = (
         "<feed xmlns='http://www.w3.org/2005/Atom' xml:base='https://news.example/sub/'><entry>"
         "<id>1</id><title>T</title><link rel='self' href='/no'/><link rel='alternate'"
@@ -192,12 +208,14 @@ def test_entry_without_an_address_is_kept_for_those_who_ask() -> None:
     assert only(listing).title == "Rain ends"
 
 
-def test_two_digit_year_is_of_this_century() -> None:  # bug 2
+@pytest.mark.report("kurtmckee/feedparser#33")
+def test_two_digit_year_is_of_this_century() -> None:
     entry = only(dated("Thu, 03 Sep 15 00:01:01 +0200"))
     assert entry.published_at == datetime(2015, 9, 2, 22, 1, 1, tzinfo=UTC)
 
 
-def test_month_before_day_is_understood() -> None:  # bug 3
+@pytest.mark.report("Ranchero-Software/NetNewsWire#2109")
+def test_month_before_day_is_understood() -> None:
     entry = only(dated("Mon, May 25 2020 04:45:26 +0000"))
     assert entry.published_at == datetime(2020, 5, 25, 4, 45, 26, tzinfo=UTC)
 
@@ -215,6 +233,7 @@ def test_date_in_words_is_read_in_the_language_the_feed_declares() -> None:
     assert only(parse(rss(item(inner)))).published_at is None
 
 
+@pytest.mark.report("mediacloud/web-search#1147")
 @pytest.mark.parametrize("year", ["1246", "1970", "2099"])
 def test_absurd_date_is_refused_with_a_warning(year: str) -> None:
     listing = dated(f"{year}-05-06T00:00:00Z")
@@ -226,10 +245,12 @@ def test_unreadable_date_is_told() -> None:
     assert dated("next Tuesday").warnings == ("1 dates are not readable, such as 'next Tuesday'",)
 
 
+@pytest.mark.report("fossar/selfoss#1452")
 def test_future_date_is_kept_as_declared() -> None:
     assert only(dated("2024-05-08T12:00:00Z")).published_at == NOW + timedelta(days=1)
 
 
+@pytest.mark.report("jocmp/capyreader#1677")
 def test_midnight_on_every_entry_means_days() -> None:
     items = "".join(
         item(f"<pubDate>Mon, 0{day} May 2024 00:00:00 GMT</pubDate>", link=f"/{day}")
@@ -253,14 +274,40 @@ RUSSIAN = "Дождь прекратился к вечеру, сообщили �
 @pytest.mark.parametrize(
     ("prolog", "encoding", "content_type"),
     [
-        pytest.param("<?xml version='1.0' encoding='windows-1251'?>", "cp1251", None, id="bug 26"),
         pytest.param(
-            "\n\n<?xml version='1.0' encoding='windows-1251'?>", "cp1251", None, id="bug 28"
+            "<?xml version='1.0' encoding='windows-1251'?>",
+            "cp1251",
+            None,
+            id="single quotes",
+            marks=pytest.mark.report("Athou/commafeed#681"),
         ),
-        pytest.param("<?xml version='1.0' encoding='windows-1251'?>", "utf-8", None, id="bug 28 b"),
-        pytest.param("<?xml version='1.0' encoding='koi8-r'?>", "koi8-r", "text/xml", id="bug 29"),
         pytest.param(
-            "<?xml version='1.0'?>", "utf-8-sig", "text/xml; charset=us-ascii", id="bug 31"
+            "\n\n<?xml version='1.0' encoding='windows-1251'?>",
+            "cp1251",
+            None,
+            id="a line before the prolog",
+            marks=pytest.mark.report("Novik/ruTorrent#3170"),
+        ),
+        pytest.param(
+            "<?xml version='1.0' encoding='windows-1251'?>",
+            "utf-8",
+            None,
+            id="a prolog that lies",
+            marks=pytest.mark.report("Novik/ruTorrent#3170"),
+        ),
+        pytest.param(
+            "<?xml version='1.0' encoding='koi8-r'?>",
+            "koi8-r",
+            "text/xml",
+            id="text/xml",
+            marks=pytest.mark.report("wking/rss2email#18"),
+        ),
+        pytest.param(
+            "<?xml version='1.0'?>",
+            "utf-8-sig",
+            "text/xml; charset=us-ascii",
+            id="a mark first",
+            marks=pytest.mark.report("mmcdole/gofeed#26"),
         ),
         pytest.param(
             "<?xml version='1.0' encoding='utf-8'?>",
@@ -277,12 +324,14 @@ def test_cyrillic_survives(prolog: str, encoding: str, content_type: str | None)
     assert (entry.title, entry.summary) == (RUSSIAN, RUSSIAN)
 
 
-def test_latin1_declared_twice_is_honoured() -> None:  # bug 30
+@pytest.mark.report("matrix-org/matrix-hookshot#1108")
+def test_latin1_declared_twice_is_honoured() -> None:
     body = rss(item(title="Café"), "<?xml version='1.0' encoding='ISO-8859-1'?>").encode("latin-1")
     assert only(parse(body, "application/xml; charset=ISO-8859-1")).title == "Café"
 
 
-def test_lines_before_the_prolog_are_tolerated() -> None:  # bug 32
+@pytest.mark.report("martinrotter/rssguard#1403")
+def test_lines_before_the_prolog_are_tolerated() -> None:
     assert only(parse(rss(item(), "\n \n<?xml version='1.0'?>"))).title == "Rain ends"
 
 
@@ -292,19 +341,22 @@ def test_text_before_the_prolog_is_tolerated_with_a_warning() -> None:
     assert "before the document" in listing.warnings[0]
 
 
-def test_nul_bytes_are_dropped_and_counted() -> None:  # bug 33
+@pytest.mark.report("FreshRSS/FreshRSS#3395")
+def test_nul_bytes_are_dropped_and_counted() -> None:
     listing = parse(rss(item(title="Rain\x00 en\x0bds")))
     assert only(listing).title == "Rain ends"
     assert listing.warnings == ("2 control characters dropped",)
 
 
-def test_prefix_nobody_declared_does_not_lose_the_feed() -> None:  # bug 34
+@pytest.mark.report("FreshRSS/FreshRSS#3390")
+def test_prefix_nobody_declared_does_not_lose_the_feed() -> None:
     listing = parse(rss(item("<media:thumbnail url='x'/><dc:creator>A</dc:creator>") + item()))
     assert len(listing.entries) == 2
     assert listing.entries[0].authors == ("A",)
 
 
-def test_text_after_the_root_is_passed_over_with_a_warning() -> None:  # bug 35
+@pytest.mark.report("FreshRSS/FreshRSS#1352")
+def test_text_after_the_root_is_passed_over_with_a_warning() -> None:
     listing = parse(rss(item()) + "<br/><b>Warning</b>: something at line 3")
     assert only(listing).title == "Rain ends"
     assert "not well-formed" in listing.warnings[0]
@@ -319,6 +371,7 @@ def test_feed_cut_short_gives_what_came() -> None:
     ]
 
 
+@pytest.mark.report("tontof/kriss_feed#440")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -331,7 +384,7 @@ def test_feed_cut_short_gives_what_came() -> None:
         (b"<opml><body/></opml>", "no feed: the root element is <opml>"),
     ],
 )
-def test_what_is_no_feed_is_named(body: bytes, reason: str) -> None:  # bug 40
+def test_what_is_no_feed_is_named(body: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(body)
     assert caught.value.reason == reason
@@ -398,6 +451,33 @@ def test_thousands_of_ordinary_entities_are_no_bomb() -> None:
     doctype = "<!DOCTYPE rss [<!ENTITY dash '&#8212;'><!ENTITY co 'Example &amp; Co'>]>"
     listing = parse(rss(item(title="&dash;&co; " * 3000), doctype))
     assert (only(listing).title or "").startswith("—Example & Co —Example")
+
+
+@pytest.mark.report("lwindolf/liferea#867")
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut short"])
+def test_a_feed_of_twenty_two_megabytes_is_read_as_far_as_it_came(cut: bool) -> None:
+    text = "Long text of a long letter. " * 1000
+    items = [item(f"<description>{text}</description>", link=f"/{n}") for n in range(500)]
+    one_node = item(f"<description>{text * 400}</description>", link="/huge")
+    body = rss(one_node + "".join(items)).encode()
+    assert len(body) > 22_000_000
+    listing = parse(body[: len(body) // 2] if cut else body)
+    assert listing.entries[0].url == "https://news.example/huge"
+    assert len(listing.entries) == 501 or (cut and len(listing.entries) > 20)
+    assert any("not well-formed" in warning for warning in listing.warnings) == cut
+
+
+@pytest.mark.report("Tiendil/feeds.fun#171")
+@pytest.mark.parametrize("newest", ["first", "last"])
+def test_of_an_archive_of_letters_the_newest_are_taken(newest: str) -> None:
+    written = "<pubDate>{:%a, %d %b %Y %H:%M:%S} GMT</pubDate>"
+    items = [
+        item(written.format(NOW - timedelta(hours=n)), link=f"/{n}") for n in range(MAX_ENTRIES + 9)
+    ]
+    listing = parse(rss("".join(items if newest == "first" else items[::-1])))
+    urls = {entry.url for entry in listing.entries}
+    assert len(urls) == MAX_ENTRIES
+    assert "https://news.example/0" in urls
 
 
 def bomb(levels: int = 12) -> str:
