@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flows.poll import poll_source
 from models.records import HttpRules, Source
 
 TEXT = "<p>The harbour was busy that day, and the town talked of little else.</p>" * 9
@@ -237,6 +238,24 @@ async def test_a_source_may_say_what_its_entries_are_known_by(
         await room.polled()
         publish(site, [Item("A bridge", link("bridge"), "tag:2", date), stays])
         assert len((await room.polled()).entries) == n_new
+
+
+async def test_identity_stays_when_a_source_is_told_to_be_known_by_something_else(
+    open_press: Any, site: Any
+) -> None:
+    async with open_press() as room:
+        date = written(room.clock.now() - timedelta(hours=2))
+        items = [Item(f"Story {n}", link(f"s{n}"), f"tag:{n}", date) for n in range(4)]
+        publish(site, items)
+        await room.polled()
+        told = room.collector.source("harbour")
+        for n, policy in enumerate(("link", "title-date", "auto"), start=4):
+            items.append(Item(f"Story {n}", link(f"s{n}"), f"tag:{n}", date))
+            publish(site, items)
+            changed = replace(told, identity=policy)
+            result = await poll_source(room.collector, changed)
+            assert result is not None
+            assert [new.entry.title for new in result.entries] == [f"Story {n}"]
 
 
 @pytest.mark.report("Tiendil/feeds.fun#171")

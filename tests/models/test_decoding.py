@@ -56,6 +56,27 @@ def test_the_language_tells_western_from_central_europe(text: str, encoding: str
 
 
 @pytest.mark.report("Novik/ruTorrent#3170")
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (POLISH, "iso-8859-2"),
+        (RUSSIAN, "iso-8859-5"),
+        ("Η βροχή σταμάτησε το βράδυ", "iso-8859-7"),
+        ("הגשם פסק בערב", "iso-8859-8"),
+        ("Yağmur akşama doğru dindi, şehirde güneş bekleniyor", "iso-8859-9"),
+        (PORTUGUESE + " 5 €", "iso-8859-15"),
+    ],
+)
+@pytest.mark.parametrize("where", ["header", "prolog"])
+def test_a_declared_part_of_iso_8859_is_read_as_that_part(
+    text: str, encoding: str, where: str
+) -> None:
+    prolog = f"<?xml version='1.0' encoding='{encoding}'?>" if where == "prolog" else ""
+    document = page(text, prolog)
+    header = f"text/xml; charset={encoding}" if where == "header" else "text/xml"
+    assert decode_bytes(document.encode(encoding), header).text == document
+
+
 def test_valid_utf8_wins_over_a_lying_declaration() -> None:
     document = page(RUSSIAN, "<?xml version='1.0' encoding='windows-1251'?>")
     assert decode_bytes(document.encode(), "text/xml; charset=koi8-r").text == document

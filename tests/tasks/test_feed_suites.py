@@ -5,15 +5,24 @@ The floor (``benchmarks/feed_floor.json``) may only rise: ``python benchmarks/co
 """
 
 import sys
+from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from models.errors import ParseError
+from models.identity import identify
+from models.recognition import is_same
+from models.records import KnownEntry, NewEntry
+from tasks.feeds import parse_feed
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 try:
-    from suites.feeds import FOLDER, SUITES
+    from suites.feeds import FOLDER, SUITES, read_suite
     from suites.floor import Floor, fallen, measure_ours, read_floor
+    from suites.readers import NOW
     from suites.tally import Tally
     from suites.values import Digest, Either, digest, is_alike, moment_of
 finally:
@@ -36,6 +45,30 @@ def test_nothing_that_was_right_of_a_suite_is_wrong(
     if (tally.n_read, tally.right.total()) != (floor.n_read, floor.n_right):
         with capsys.disabled():
             print(f"\n{suite}: more is right than the floor says; `--raise-floor` keeps it")
+
+
+MIXED_UP_SHARE = 2e-4
+"""Pairs of entries listed side by side that may be taken for one: a double listing, adverts."""
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not FOLDER.exists(), reason="the real collections are absent")
+def test_entries_that_real_feeds_list_side_by_side_are_not_taken_for_one() -> None:
+    n_pairs = n_mixed_up = 0
+    for suite in ("wechat-feeds", "rss-parser", "feedjira", "feed-rs", "node-feedparser"):
+        for file in read_suite(suite):
+            with suppress(ParseError):
+                listing = parse_feed(file.answer.body, url=file.answer.base, now=NOW)
+                for one, other in combinations(identify("s", listing.entries)[:60], 2):
+                    n_pairs += 1
+                    n_mixed_up += is_same(one.entry, as_known(other))
+    assert n_pairs > 20_000
+    assert n_mixed_up <= MIXED_UP_SHARE * n_pairs
+
+
+def as_known(new: NewEntry) -> KnownEntry:
+    entry = new.entry
+    return KnownEntry(new.entry_id, "", entry.url, entry.guid, entry.title, entry.published_at)
 
 
 def test_what_fell_is_named_and_what_was_never_right_is_not() -> None:
