@@ -5,13 +5,14 @@ import re
 import shlex
 import subprocess
 import tomllib
+import typing
 from pathlib import Path
 
 import click
 import pytest
 
 from flows import cli
-from models.records import ExtractRules, HttpRules, ListRules, PollRules, Source
+from models.records import ExtractRules, HttpRules, Kind, ListRules, PollRules, Source
 from models.triage.ladder import Channel
 from tasks.catalogue import read_catalogue
 from tasks.replay.sample import sample_web
@@ -71,6 +72,28 @@ def test_the_source_of_the_settings_page_is_accepted_and_shows_every_key(tmp_pat
     for name, kind in tables.items():
         assert set(entry[name]) == {item.name for item in dataclasses.fields(kind)}
     assert set(entry) == {item.name for item in dataclasses.fields(Source)} - {"file"}
+
+
+SOURCES_PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+
+
+def test_the_sources_of_the_sources_page_are_accepted_and_show_every_kind(tmp_path):
+    examples = re.findall(r"```toml\n(.*?)```", SOURCES_PAGE, re.DOTALL)
+    for number, example in enumerate(examples):
+        (tmp_path / f"{number}.toml").write_text(example, encoding="utf-8")
+    catalogue = read_catalogue(tmp_path)
+    assert [str(problem) for problem in (*catalogue.problems, *catalogue.warnings)] == []
+    assert {source.kind for source in catalogue.sources} == set(typing.get_args(Kind))
+    for kind in typing.get_args(Kind):
+        assert f"| `{kind}` |" in SOURCES_PAGE
+
+
+def test_the_query_of_the_sources_page_is_answered(tmp_path):
+    (query,) = re.findall(r"```sql\n(.*?)```", SOURCES_PAGE, re.DOTALL)
+    settings = Settings(home=tmp_path)
+    Warehouse.open(settings, "test").close()
+    with open_reader(settings) as reader:
+        assert reader.query(query).columns == ("source", "url", "title", "media")
 
 
 def test_every_source_that_ships_is_valid():
