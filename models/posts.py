@@ -40,7 +40,7 @@ def as_posts(listing: Listing, kind: Kind) -> Listing:
 
 
 def _as_post(entry: Entry, kind: Kind) -> Entry:
-    told = plain_paragraphs(entry.content) if entry.content else entry.summary or ""
+    told = _told(entry, kind)
     text = without_furniture(told)
     media = entry.media
     if kind == "reddit" and not text:
@@ -60,6 +60,15 @@ def _as_post(entry: Entry, kind: Kind) -> Entry:
         # Counts of views and likes make a new "update" with every poll; texts are compared.
         updated_at=None if kind == "youtube" else entry.updated_at,
     )
+
+
+def _told(entry: Entry, kind: Kind) -> str:
+    if not entry.content:
+        return entry.summary or ""
+    if kind == "bluesky":
+        # Its posts are plain text: what looks like markup was typed so.
+        return "\n".join(collapse_spaces(line) for line in entry.content.split("\n")).strip()
+    return plain_paragraphs(entry.content)
 
 
 def without_furniture(text: str) -> str:

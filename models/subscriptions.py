@@ -225,6 +225,8 @@ def _read_outline(node: etree._Element, line: int) -> Wish | Slip | None:
     address = tidy_address(written)
     if address is None:
         return Slip(line, written, "no web address")
+    if said.get("type", "").lower() == "include" or address.lower().endswith(".opml"):
+        return Slip(line, address, "another list of sources: import it by itself")
     values = {"url": address, "title": title[:_TITLE_CHARS]}
     if "xmlurl" in said:
         values["kind"] = "feed"

@@ -279,7 +279,7 @@ def mastodon_feed(at: datetime) -> bytes:
 def bluesky_feed(at: datetime) -> bytes:
     return rss(
         "<item><link>https://bsky.app/profile/harbour.example/post/3k</link>"
-        "<description>The pier is closed.\nFerries go from the east quay.</description>"
+        "<description>The pier &lt;old&gt; is closed.&#xA;Ferries go east. 5 &lt; 7</description>"
         f"<pubDate>{at:%d %b %Y %H:%M +0000}</pubDate>"
         "<guid isPermaLink='false'>at://did:plc:abc/app.bsky.feed.post/3k</guid></item>"
         "<item><link>https://bsky.app/profile/harbour.example/post/3j</link>"
@@ -356,8 +356,8 @@ STORED = {
         ),
         (
             "https://bsky.app/profile/harbour.example/post/3k",
-            "The pier is closed.",
-            "The pier is closed.\nFerries go from the east quay.",
+            "The pier <old> is closed.",
+            "The pier <old> is closed.\nFerries go east. 5 < 7",
             [],
         ),
     ],

@@ -74,6 +74,13 @@ def test_folders_inside_folders_end_somewhere():
     assert [wish.url for wish in found.wanted] == ["https://a.example/"]
 
 
+def test_a_list_that_names_another_list_says_so():
+    found = read_wishes(
+        "<opml><body><outline type='link' url='https://a.example/b.opml'/></body></opml>", "x"
+    )
+    assert [slip.reason for slip in found.slips] == ["another list of sources: import it by itself"]
+
+
 LINES = st.lists(
     st.one_of(
         st.text(max_size=30),
