@@ -17,13 +17,13 @@ from typing import Literal
 from flows.discovery import discover, fetch_with
 from flows.listing import parse_listing
 from flows.polite import PoliteFetcher
-from models.discovery import suggest_name
+from models.discovery import free_name, suggest_name
 from models.errors import ConfigError, FetchError, ParseError, UnlistedError
 from models.identity import url_key
 from models.kinds import POSTS, as_polled, public_address, recognise
 from models.records import Fetched, Kind, Source
 from models.subscriptions import Wish, Wishes
-from tasks.catalogue import source_from_texts
+from tasks.catalogue import is_name, source_from_texts
 from tasks.settings import Settings
 
 Fate = Literal["imported", "there", "twice", "bad", "failed"]
@@ -130,8 +130,7 @@ def plan_import(
     given = {wish.values["source"] for wish in wishes.wanted if wish.values.get("source")}
     for wish in wishes.wanted:
         texts = _completed(wish, timezone, allow_private)
-        kind = typing.cast("Kind", texts.get("kind", "auto"))
-        texts.setdefault("source", suggest_name(wish.url, plan.names | given, kind))
+        _give_name(texts, wish.url, plan.names | given)
         all_tags = list(dict.fromkeys([*wish.tags, *tags]))
         try:
             source = source_from_texts(texts, all_tags, f"line {wish.line}")
@@ -156,6 +155,17 @@ def _completed(wish: Wish, timezone: str | None, allow_private: bool) -> dict[st
     if timezone:
         texts.setdefault("timezone", timezone)
     return texts
+
+
+def _give_name(texts: dict[str, str], url: str, taken: set[str]) -> None:
+    """Make a name where a line gives none; a column "source" may hold a title instead."""
+    given = texts.get("source", "")
+    if not given:
+        kind = typing.cast("Kind", texts.get("kind", "auto"))
+        texts["source"] = suggest_name(url, taken, kind)
+    elif not is_name(given):
+        texts.setdefault("title", given)
+        texts["source"] = free_name(given, taken)
 
 
 async def check_plan(settings: Settings, plan: Plan, tell: Tell) -> Plan:

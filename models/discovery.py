@@ -218,7 +218,7 @@ def suggest_name(url: str, taken: Iterable[str] = (), kind: Kind = "auto") -> st
     'harbour-news'
     """
     if account := account_of(kind, url):
-        return _first_free(_as_name(account), set(taken))
+        return free_name(account, taken)
     labels = ada_url.URL(url).hostname.split(".")
     if labels[-1].isdigit():
         return _first_free("-".join(["host", *labels]), set(taken))
@@ -227,12 +227,20 @@ def suggest_name(url: str, taken: Iterable[str] = (), kind: Kind = "auto") -> st
     labels = labels[:-1] if len(labels) > 1 else labels
     if len(labels) > 1 and labels[-1] in _SECOND_LEVELS:
         labels = labels[:-1]
-    return _first_free(_as_name("-".join(reversed(labels))), set(taken))
+    return free_name("-".join(reversed(labels)), taken)
 
 
-def _as_name(text: str) -> str:
+def free_name(text: str, taken: Iterable[str] = ()) -> str:
+    """Return a free source name made from words.
+
+    Examples
+    --------
+    >>> free_name("BBC News"), free_name("BBC News", ["bbc-news"]), free_name("新闻")
+    ('bbc-news', 'bbc-news-2', 'source')
+    """
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].rstrip("-")
-    return name if len(name) > 1 else f"source-{name}".rstrip("-")
+    name = name if len(name) > 1 else f"source-{name}".rstrip("-")
+    return _first_free(name, set(taken))
 
 
 def _first_free(name: str, taken: set[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Literal
 from lxml import etree
 
 from models.errors import ParseError
-from models.plaintext import collapse_spaces
+from models.harmless import one_line
 from models.xmltree import local_name, read_xml
 
 Form = Literal["opml", "csv", "list"]
@@ -41,7 +41,7 @@ _COLUMNS: dict[str, Sequence[str]] = {
         "website", "site", "homepage", "адрес", "ссылка", "网址", "链接",
     ),
     "title": ("title", "name", "text", "label", "название", "名称", "标题"),
-    "source": ("source", "id", "key", "slug"),
+    "source": ("source", "slug"),
     "kind": ("kind",),
     "tags": ("tags", "tag", "category", "categories", "folder", "group", "теги", "标签"),
     "language": ("language", "lang", "язык", "语言"),
@@ -212,9 +212,7 @@ def _outline_lines(text: str) -> list[int]:
 def _read_outline(node: etree._Element, line: int) -> Wish | Slip | None:
     """Return the source an outline is; None for a folder."""
     said = {
-        local_name(key): collapse_spaces(str(value))
-        for key, value in node.attrib.items()
-        if str(value).strip()
+        local_name(key): one_line(value) for key, value in node.attrib.items() if str(value).strip()
     }
     title = said.get("title") or said.get("text") or ""
     is_leaf = not any(local_name(child.tag) == "outline" for child in node)
@@ -326,7 +324,7 @@ def _read_row(line: int, cells: list[str], columns: Mapping[str, list[int]]) -> 
         return Slip(line, shown, "no web address" if written else "no address")
     values = {key: said(key) for key in columns if key != "tags" and said(key)}
     if "title" in values:
-        values["title"] = collapse_spaces(values["title"])[:_TITLE_CHARS]
+        values["title"] = one_line(values["title"])[:_TITLE_CHARS]
     tags = make_tags(_SPLIT_TAGS.split(said("tags")))
     return Wish(line, {**values, "url": address}, tags)
 
@@ -338,7 +336,7 @@ def _read_bare_row(line: int, cells: list[str], shown: str) -> Wish | Slip:
         return Slip(line, shown, "no address")
     place, address = addresses[0]
     title = next((cell for n, cell in enumerate(cells) if n != place and _says(cell)), "")
-    values = {"url": address, "title": collapse_spaces(title)[:_TITLE_CHARS]}
+    values = {"url": address, "title": one_line(title)[:_TITLE_CHARS]}
     return Wish(line, {key: value for key, value in values.items() if value})
 
 
@@ -359,7 +357,7 @@ def _read_lines(text: str) -> Iterator[Wish | Slip]:
         if address is None:
             yield Slip(number, written, "no web address")
         else:
-            values = {"url": address, "title": collapse_spaces(title)[:_TITLE_CHARS]}
+            values = {"url": address, "title": one_line(title)[:_TITLE_CHARS]}
             yield Wish(number, {key: value for key, value in values.items() if value})
 
 

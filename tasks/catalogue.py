@@ -214,6 +214,11 @@ def source_from_texts(texts: Mapping[str, str], tags: Sequence[str], where: str)
     return replace(source, file=where)
 
 
+def is_name(text: str) -> bool:
+    """Tell whether `text` may be the name of a source."""
+    return not _CHECKS["source"](text)
+
+
 def _from_text(key: str, text: str, where: str) -> Any:
     wanted = TEXT_KEYS[key]
     if wanted is bool:

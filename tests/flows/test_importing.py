@@ -230,6 +230,19 @@ def test_a_table_without_headings_is_read_by_what_stands_in_it(home):
     ]
 
 
+def test_a_column_of_outlets_is_no_column_of_names(home):
+    table = "id,source,url\n1,BBC News,https://a.example/\n2,BBC News,https://b.example/\n"
+    table += "3,Новости,https://c.example/\n4,own-name,https://d.example/\n"
+    result = bring(home, table.encode("utf-16"), "sources.csv")
+    assert result.exit_code == 0, result.output
+    assert [(source.source, source.title) for source in sources(home)] == [
+        ("bbc-news", "BBC News"),
+        ("bbc-news-2", "BBC News"),
+        ("source", "Новости"),
+        ("own-name", "own-name"),
+    ]
+
+
 def test_a_name_that_is_taken_is_not_given_away(home):
     result = bring(
         home,

@@ -81,6 +81,16 @@ def test_a_list_that_names_another_list_says_so():
     assert [slip.reason for slip in found.slips] == ["another list of sources: import it by itself"]
 
 
+def test_a_title_that_would_steer_a_terminal_is_harmless():
+    for text, name in (
+        ("a.example,\x1b[31mred\x07\u202etxt\n", "x.csv"),
+        ("a.example \x1b[31mred\x07\u202etxt\n", "x.txt"),
+        ("<opml><body><outline text='&#x202e;red' xmlUrl='a.example'/></body></opml>", "x.opml"),
+    ):
+        (wish,) = read_wishes(text, name).wanted
+        assert wish.values["title"].isprintable()
+
+
 LINES = st.lists(
     st.one_of(
         st.text(max_size=30),
