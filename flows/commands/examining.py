@@ -157,11 +157,16 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         return
     with open_reader(settings) as reader:
         rows = reader.read_status(settings.clock.now())
+        shared = reader.query("SELECT url, sources FROM shared_lists ORDER BY url").rows
     articles = spell_count(sum(row.n_articles for row in rows), "article")
     yield Finding("warehouse", "ok", f"{articles} of {spell_count(len(rows), 'source')}")
     for row in rows:
         if row.state == "failing":
             yield Finding("source", "note", f"{row.source} is failing: {one_line(row.last_reason)}")
+    for url, sources in shared:
+        names = " and ".join(sources)
+        detail = f"{names} read one list, {one_line(url)}: asked and counted twice"
+        yield Finding("source", "note", detail, "Keep one of them in the catalogue")
 
 
 def _postgres(settings: Settings) -> Iterator[Finding]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flows.commands.examining import examine
 from flows.poll import poll_source
 from models.records import HttpRules, Source
 
@@ -256,6 +258,32 @@ async def test_identity_stays_when_a_source_is_told_to_be_known_by_something_els
             result = await poll_source(room.collector, changed)
             assert result is not None
             assert [new.entry.title for new in result.entries] == [f"Story {n}"]
+
+
+@pytest.mark.report("mediacloud/backend#189")
+async def test_sources_that_turn_out_to_read_one_list_are_named(
+    open_newsroom: Any, make_recorded: Any, site: Any, tmp_path: Path
+) -> None:
+    http = HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0)
+    paths = {"harbour": "/feed", "quay": "/old-feed", "pier": "/other-feed"}
+
+    def beside_each_other(recorded: Source) -> Source:
+        url = f"http://press.example{paths[recorded.source]}"
+        return Source(recorded.source, recorded.source, url, kind="feed", http=http)
+
+    history = [make_recorded(source=name, host=f"{name}.example") for name in paths]
+    publish(site, [Item("A bridge", link("bridge"))])
+    site.answers["/other-feed"] = site.answers["/feed"]
+    site.add("/old-feed", status="302 Found", Location="http://press.example/feed")
+    async with open_newsroom(*history, change=beside_each_other) as room:
+        for name in paths:
+            await room.polled(name)
+        shared = [("http://press.example/feed", ["harbour", "quay"])]
+        assert room.rows("SELECT url, sources FROM shared_lists") == shared
+    told = [finding.detail for finding in examine(tmp_path) if finding.what == "source"]
+    assert told == [
+        "harbour and quay read one list, http://press.example/feed: asked and counted twice"
+    ]
 
 
 @pytest.mark.report("Tiendil/feeds.fun#171")

@@ -29,6 +29,7 @@ TABLES = {
 VIEWS = {
     "lag_by_source_day", "traffic_by_source_day", "source_health", "forecast_vs_actual",
     "possible_losses", "hits_by_level_day", "drift_history", "trusted_articles", "stories",
+    "shared_lists",
 }  # fmt: skip
 
 
