@@ -50,7 +50,7 @@ from models.errors import (
 from models.harmless import one_line
 from models.identity import article_id, identify
 from models.kinds import as_polled, tells_whole
-from models.listings import newest_first
+from models.listings import newest_first, only_pinned
 from models.polling.choice import choose_next_poll
 from models.polling.forecasting import Basis
 from models.polling.moment import Moment
@@ -268,7 +268,7 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
     is_first = findings.schedule.last_success_at is None
     if listed and not known and not is_first:
         known = await _known_by_address(collector, source, listed)
-    if listed and not known and not is_first and listing.older:
+    if not is_first and listing.older and _has_gap(listing, listed, known):
         listing = await _read_back(collector, findings, listing)
         listed, known = await _listed_and_known(collector, findings, listing)
     findings.entries_listed = len(listed)
@@ -276,10 +276,20 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
     findings.relisted = [item for item in listed if _is_changed(item, known)]
     findings.first_urls = {key: old.url for key, old in known.items() if old.url}
     if listed and not is_first:
-        findings.overlap = bool(known)
-        # Not one known entry in the list: the window may have moved past some unseen.
-        findings.possible_loss = not known
+        # Where nothing known follows on the new, the window may have moved past some unseen.
+        findings.possible_loss = _has_gap(listing, listed, known)
+        findings.overlap = not findings.possible_loss
     findings.outcome = "new" if findings.entries else "empty"
+
+
+def _has_gap(listing: Listing, listed: Sequence[NewEntry], known: Collection[str]) -> bool:
+    """Tell whether a listing does not reach back to what is known."""
+    if not listed or not known:
+        return bool(listed)
+    if listing.format != "list page" or not listing.older:
+        return False
+    seen = {item.entry.url for item in listed if item.entry_id in known}
+    return only_pinned([entry.url in seen for entry in listing.entries])
 
 
 async def _listed_and_known(

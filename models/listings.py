@@ -173,3 +173,25 @@ def _without_update(entry: Entry) -> Entry:
     if entry.published_basis in {"updated", "modified", "lastmod"}:
         entry = replace(entry, published_at=None, published_precision=None, published_basis=None)
     return replace(entry, updated_at=None)
+
+
+def only_pinned(known: Sequence[bool]) -> bool:
+    """Tell whether all that is known of a page of a list is pinned to its top.
+
+    Boards keep some threads there for years. When all below them is new, and that is most
+    of the page, some may have come and gone unseen.
+
+    Parameters
+    ----------
+    known
+        Of each entry, in the order of the page.
+
+    Examples
+    --------
+    >>> only_pinned([True, False, False]), only_pinned([True, False, False, True])
+    (True, False)
+    """
+    if True not in known or False not in known:
+        return False
+    below = known[known.index(False) :]
+    return True not in below and 2 * len(below) >= len(known)

@@ -25,8 +25,7 @@ _NEXT_WORDS = re.compile(
     re.IGNORECASE,
 )
 _NEXT_CLASS = re.compile(
-    r"(?<!prev[-_])(?:^|[-_\s])(?<!prev[-_])(?:next(?:page|postslink|link)?|older|pager-next|pagenavnext|nextpage)(?:$|[-_\s])",
-    re.IGNORECASE,
+    r"(?:^|\s)(?!\S*prev)(?:\S*[-_])?(?:next|older|pagenavnext)", re.IGNORECASE
 )
 _PAGE_PART = re.compile(
     r"(?:[?&;](?:\w*page\w*|\w*paged|p|pg|pn|pag|start|st|offset|from|skip|seite|o)=\d+)"
@@ -111,6 +110,8 @@ def _bare(said: str) -> str:
 
 
 _ENOUGH = 4
+"""Points: what ``rel`` says is enough by itself, words and names only where it is the same
+list or a pager. A wrong page read costs a request or two, a pager not found nothing new."""
 
 
 def _score(link: PagerLink, is_same_list: bool, number: int) -> int:

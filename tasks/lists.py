@@ -222,7 +222,7 @@ def _pager_link(node: LexborNode, base: str) -> PagerLink | None:
     told = collapse_spaces(node.text())
     said = told or attributes.get("aria-label") or attributes.get("title") or ""
     is_next = "next" in (attributes.get("rel") or "").lower().split()
-    names = _names_of(node) + (_names_of(node.parent) if node.parent else "")
+    names = f"{_names_of(node)} {_names_of(node.parent) if node.parent else ''}"
     if len(said) > _PAGER_CHARS or not may_lead_on(said, names, is_next):
         return None
     address = absolute_url(attributes.get("href") or "", base)

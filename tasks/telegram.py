@@ -105,6 +105,7 @@ def _unlisted(page: LexborHTMLParser, url: str) -> ParseError:
         return UnlistedError(url, "this Telegram channel shows no post on the web")
     if page.css_first(".tgme_page") is None:
         return ParseError(url, "no page of a Telegram channel")
+    # Who asks for no language is answered in English.
     extra = (_text_at(page, ".tgme_page_extra") or "").lower()
     if "member" in extra or "online" in extra:
         return UnlistedError(url, "a Telegram group: only channels have a public web preview")

@@ -561,3 +561,34 @@ async def test_a_list_that_is_all_news_is_read_back_page_by_page(
         assert (result.poll.entries_new, result.poll.overlap) == (20, True)
         assert not result.poll.possible_loss
         assert "/latest?page=3" not in site.paths
+
+
+async def test_threads_pinned_to_the_top_of_a_board_hide_no_gap(
+    open_channel: Any, site: Any
+) -> None:
+    def board(*numbers: int, older: int) -> bytes:
+        rows = "".join(
+            f"<li><a href='/viewtopic.php?t={number}'>Why pier number {number} is closed</a></li>"
+            for number in (1001, 1002, *numbers)
+        )
+        pager = f"<a rel='next' href='/viewforum.php?f=2&amp;start={older}'>Next</a>"
+        return f"<html><body><ul>{rows}</ul>{pager}</body></html>".encode()
+
+    story = "".join(f"<p>On day {day} the pier was closed and people asked why.</p>" for day in
+                    range(9))  # fmt: skip
+    async with open_channel("list", "http://board.example/viewforum.php?f=2") as room:
+        site.add("*", f"<html><body><article>{story}</article></body></html>".encode())
+        site.add("/viewforum.php?f=2", board(*range(1110, 1100, -1), older=25))
+        await room.polled()
+        site.add("/viewforum.php?f=2", board(*range(1125, 1115, -1), older=25))
+        site.add("/viewforum.php?f=2&start=25", board(*range(1115, 1105, -1), older=50))
+        result = await room.polled()
+        assert (result.poll.entries_new, result.poll.overlap) == (15, True)
+        site.add("/viewforum.php?f=2", board(1126, *range(1125, 1116, -1), older=25))
+        n_requests = len(site.paths)
+        assert (await room.polled()).poll.entries_new == 1
+        assert site.paths[n_requests:] == ["/viewforum.php?f=2", "/viewtopic.php?t=1126"]
+        site.add("/viewforum.php?f=2", board(*range(1160, 1150, -1), older=25))
+        site.add("/viewforum.php?f=2&start=25", status="500 Oops")
+        result = await room.polled()
+        assert (result.poll.entries_new, result.poll.possible_loss) == (10, True)
