@@ -2,13 +2,12 @@
 
 ``python benchmarks/corpus.py [--show-wrong N] [--raise-floor]``
 
-Ours, feedparser and fastfeedparser (``pip install fastfeedparser``; left out where it is not
-there) read the same files in one run. Per suite: the share of files read, of those in which
-any of the three finds an entry; and where the suite says what a title, link, identifier,
-date or author must be, the share of these that came out right; and the processor seconds for
-all its files. `suites.feeds` says what each
-suite tells and where, `suites.values` how a value is compared, alike for all three. Needs
-the shared collection.
+Ours, feedparser and fastfeedparser (left out where it is not installed) read the same files
+in one run. Per suite: the share of files read, of those in which any of the three finds an
+entry; the processor seconds for all its files; and where the suite says what a title, link,
+identifier, date or author must be, the share of these that came out right. `suites.feeds`
+says what each suite tells and where, `suites.values` how a value is compared, alike for all
+three. Needs the shared collection.
 
 ``--raise-floor`` writes what we read now as the floor that a test holds
 (``tests/tasks/test_feed_suites.py``).

@@ -6,8 +6,8 @@ What a suite says stands inside or beside its files:
   the file was answered with;
 - gofeed, rss-parser, feed-rs: a JSON file beside the feed. Where it names several links of
   an entry that are all its page, each of them is right;
-- feedvalidator: a comment that calls an element of an entry valid, or free of a fault: what
-  it holds, read strictly, is then the value. It says nothing of most files;
+- feedvalidator: a comment that calls an element of an entry, or a whole feed, sound: what it
+  holds, read strictly, is then the value. It says nothing of most files;
 - feedjira: nothing in the collection. Its published specifications name values; their
   digests are in ``feedjira.json``, made by ``make_feedjira.py``.
 
@@ -238,33 +238,42 @@ def _author_of(row: Item) -> Any:
 # --- feedvalidator ----------------------------------------------------------------------
 
 _VERDICT = re.compile(
-    r"Expect:\s*(?:Valid|!(?!Valid|Missing)|ValidHttpGUID)\w*"
-    r"(?:\{parent:(?P<parent>item|entry),element:(?P<element>[\w:]+)\}|(?P<guid>(?<=HttpGUID)))"
+    r"Expect:\s*(?:(?P<all>!Error\b)|ValidHttpGUID|(?:Valid|!(?!Valid|Missing))\w*"
+    r"\{parent:(?:item|entry),element:(?P<element>[\w:]+)\})"
 )
 _ELEMENTS = {
     "title": "title", "link": "link", "guid": "id", "id": "id", "published": "date",
-    "updated": "date", "pubDate": "date", "dc:date": "date",
+    "pubDate": "date", "dc:date": "date", "updated": "date",
 }  # fmt: skip
+"""What elements of an entry say; of several dates the first named here counts."""
+
+_DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
 
 
 def _in_verdict(body: bytes) -> Expected:
-    """Return the value of the element that a comment of feedvalidator's calls sound."""
+    """Return the values of what a comment of feedvalidator's calls sound: an element, or all."""
     found = _VERDICT.search(body[:3000].decode("utf-8", "replace"))
-    element = (found["element"] or "guid") if found else ""
-    if element not in _ELEMENTS:
+    if found is None:
         return {}
+    elements = list(_ELEMENTS) if found["all"] else [found["element"] or "guid"]
     try:
         root = ET.fromstring(body)
     except ET.ParseError:
         return {}
-    name = element.rpartition(":")[2]
     entries = [node for node in root.iter() if _bare(node) in ("item", "entry")]
-    values = {}
-    for place, entry in enumerate(entries):
-        texts = ["".join(node.itertext()).strip() for node in entry if _bare(node) == name]
-        if len(texts) == 1 and texts[0]:
-            kind = _ELEMENTS[element]
-            values[place] = {kind: _strict_moment(texts[0]) if kind == "date" else texts[0]}
+    return {place: _sound_values(entry, elements) for place, entry in enumerate(entries)}
+
+
+def _sound_values(entry: ET.Element, elements: list[str]) -> Item:
+    values: Item = {}
+    for element in elements:
+        kind, name = _ELEMENTS.get(element, ""), element.rpartition(":")[2]
+        space = _DUBLIN_CORE if element.startswith("dc:") else entry.tag.rpartition("}")[0][1:]
+        named = [node for node in entry if node.tag == (f"{{{space}}}{name}" if space else name)]
+        texts = ["".join(node.itertext()).strip() for node in named]
+        if kind and len(texts) == 1 and texts[0]:
+            value = _strict_moment(texts[0]) if kind == "date" else texts[0]
+            values.setdefault(kind, value)
     return values
 
 
