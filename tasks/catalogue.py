@@ -214,6 +214,19 @@ def source_from_texts(texts: Mapping[str, str], tags: Sequence[str], where: str)
     return replace(source, file=where)
 
 
+def check_timezone(timezone: str | None) -> None:
+    """Check a zone that is given on the command line.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of that name.
+    """
+    allowed = _check_timezone(timezone) if timezone else ""
+    if allowed:
+        raise ConfigError("--timezone", "timezone", timezone, allowed)
+
+
 def is_name(text: str) -> bool:
     """Tell whether `text` may be the name of a source."""
     return not _CHECKS["source"](text)

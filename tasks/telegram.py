@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from models.decoding import decode_bytes
 from models.errors import ParseError, UnlistedError
 from models.listings import DateReader
-from models.plaintext import absolute_url, collapse_spaces, plain_paragraphs
+from models.plaintext import absolute_url, collapse_spaces, first_tags, plain_paragraphs
 from models.posts import derive_label
 from models.records import Entry, Listing
 
@@ -24,6 +24,9 @@ NOT_SHOWN = "its content is not in the web preview"
 
 MAX_POSTS = 200
 """Telegram shows twenty; of a page that holds many more, the last are read."""
+
+MAX_TAGS = 30_000
+"""Twenty posts take some two thousand."""
 
 _DEPTH = 30
 _POST = re.compile(r"\w+/(\d+)", re.ASCII)
@@ -79,7 +82,7 @@ def parse_telegram(
         If it is no page of Telegram's.
     """
     decoded = decode_bytes(body, content_type)
-    page = LexborHTMLParser(decoded.text)
+    page = LexborHTMLParser(first_tags(decoded.text, MAX_TAGS)[0])
     found = page.css(".tgme_widget_message[data-post]")
     messages = [one for one in found if not _is_inside(one, "tgme_widget_message")][-MAX_POSTS:]
     if not messages:

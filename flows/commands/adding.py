@@ -22,7 +22,7 @@ from models.discovery import Candidate, Discovery, make_source, spell_hours
 from models.errors import ConfigError, ParseError, RefusedFetchError
 from models.harmless import one_line
 from models.records import HttpRules, Source
-from tasks.catalogue import Catalogue, read_catalogue, write_source
+from tasks.catalogue import Catalogue, check_timezone, read_catalogue, write_source
 from tasks.settings import Settings
 
 HOUR = timedelta(hours=1)
@@ -64,6 +64,7 @@ def add_source(
     ConfigError
         If the name is taken, it or the zone is not allowed, or the address is watched.
     """
+    check_timezone(timezone)
     say: Callable[[str], None] = (lambda _line: None) if quiet else click.echo
     say(f"looking at {url} …")
     probe = Source("probe", "probe", url, http=HttpRules(allow_private=allow_private))
@@ -77,9 +78,7 @@ def add_source(
     if not quiet:
         make_console().print(DiscoveryView(discovery, settings.clock.now()))
     if not discovery.found:
-        raise ParseError(
-            url, "no feed, news sitemap or list of articles there; try the page that lists the news"
-        )
+        raise ParseError(url, _why_nothing(discovery))
     chosen = discovery.found[0] if take_best else _ask_which(discovery.found)
     before = read_catalogue(settings)
     # A first source of one's own makes a folder of one's own: what ships is out of play.
@@ -101,6 +100,14 @@ def add_source(
         "candidates": [asdict(candidate) for candidate in discovery.found],
         "misses": [asdict(miss) for miss in discovery.misses],
     }
+
+
+def _why_nothing(discovery: Discovery) -> str:
+    reason = "no feed, news sitemap or list of articles there"
+    named = next((miss for miss in discovery.misses if miss.found_by.startswith("named")), None)
+    if named is not None:
+        return f"{reason}; it names {named.url}, but: {named.reason}"
+    return f"{reason}; try the page that lists the news"
 
 
 def describe_first(settings: Settings, before: Catalogue) -> str:

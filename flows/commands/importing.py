@@ -17,7 +17,7 @@ from models.decoding import decode_bytes
 from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line
 from models.subscriptions import Form, make_tags, read_wishes
-from tasks.catalogue import IMPORTED_FILE, read_catalogue, write_sources
+from tasks.catalogue import IMPORTED_FILE, check_timezone, read_catalogue, write_sources
 from tasks.settings import Settings
 
 MAX_FILE_BYTES = 50 * 2**20
@@ -119,6 +119,7 @@ def import_sources(
     ParseError
         If it holds no list.
     """
+    check_timezone(timezone)
     wishes = read_wishes(_read(path), path.name, form)
     before = read_catalogue(settings)
     known = () if before.is_packaged else before.sources

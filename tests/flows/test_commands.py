@@ -354,6 +354,16 @@ async def test_adding_shows_what_speaks_for_each_find_and_refuses_a_double(publi
     assert "watches it already" in again.stderr
 
 
+async def test_a_feed_that_robots_txt_forbids_is_named_where_nothing_else_is_there(
+    publisher, tmp_path
+):
+    publisher.add("/robots.txt", b"User-agent: *\nDisallow: /feed.xml\n", kind="text/plain")
+    result = await add(publisher, tmp_path, "--allow-private", "--json")
+    assert result.returncode == 1
+    assert f"it names {publisher.url('/feed.xml')}, but: robots.txt says" in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
 # Up and down
 
 

@@ -290,6 +290,13 @@ def test_standard_input_is_read_and_nothing_is_written_where_that_is_asked_for(h
     assert sources(home) == []
 
 
+def test_a_zone_that_does_not_exist_is_said_once(home):
+    result = bring(home, "a.example\nb.example\n", "x.txt", "--timezone", "Europe/Moskow")
+    assert result.exit_code == 1
+    assert result.output.count("did you mean Europe/Moscow?") == 1
+    assert sources(home) == []
+
+
 def test_the_first_import_says_that_the_catalogue_that_ships_is_out(tmp_path):
     result = bring(tmp_path, "https://one.example/\n", "list.txt")
     assert f"the {len(read_catalogue().sources)} sources that come with it no longer" in (
