@@ -192,7 +192,7 @@ class PoliteFetcher:
             believed_s = max(error.retry_after_s or 0.0, ROBOTS_RETRY_S)
             # Rules once read go on to hold while the file is out of reach.
             if origin.rules is None or origin.rules.unreadable is not None:
-                origin.rules = RobotsRules(None, error.reason, error.status)
+                origin.rules = RobotsRules(None, unreadable=error.reason, status=error.status)
         origin.expires_at = self._settings.clock.now() + timedelta(seconds=believed_s)
 
     async def _fetch_robots(self, robots_url: str, http: HttpRules) -> Fetched:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import protego
 from protego._urlpattern import _URLPattern
@@ -27,6 +28,11 @@ from protego._utils import _quote_path
 from models.answers import ROBOTS_BYTES
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+# What belongs to groups, and the slips of the pen that protego reads as such.
+_RECORD = re.compile(
+    r"[ \t]*(?:user-?[ ]?agent|dis{1,2}al{1,2}ow|diasllow|disallaw|allow)\b", re.IGNORECASE
+)
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 # protego ends lines at these too, robots.txt does not.
 _NO_LINE_ENDS = str.maketrans(dict.fromkeys("\v\f\x1c\x1d\x1e\x85\u2028\u2029", " "))
 
@@ -73,6 +79,8 @@ class RobotsRules:
     ----------
     parsed
         What was read; None where there was nothing to read.
+    delays
+        The same read with the records that are none of the standard's, for ``Crawl-delay``.
     unreadable
         Why the rules cannot be read for now; None where they could.
     status
@@ -82,10 +90,13 @@ class RobotsRules:
     def __init__(
         self,
         parsed: protego.Protego | None,
+        delays: protego.Protego | None = None,
+        *,
         unreadable: str | None = None,
         status: int | None = None,
     ) -> None:
         self._parsed = parsed
+        self._delays = delays
         self.unreadable = unreadable
         self.status = status
         self._group = functools.lru_cache(maxsize=4)(self._find_group)
@@ -130,15 +141,24 @@ class RobotsRules:
 
     def _find_group(self, token: str) -> _Group:
         """Return the rules of every group that names us, or else those for everyone."""
-        if self._parsed is None:
-            return _Group()
-        sets = self._parsed._user_agents
-        ours = [each for name, each in sets.items() if _product_token(name) == token]
-        ours = ours or [each for name, each in sets.items() if name == "*"]
-        rules = [_Rule(rule.field == "allow", rule.value) for each in ours for rule in each._rules]
+        rules = [
+            _Rule(rule.field == "allow", rule.value)
+            for each in _groups_of(self._parsed, token)
+            for rule in each._rules
+        ]
         rules.sort(key=lambda rule: (-rule.pattern.priority, not rule.allows))
-        delays = [each.crawl_delay for each in ours if each.crawl_delay is not None]
+        asked = [each.crawl_delay for each in _groups_of(self._delays, token)]
+        delays = [delay for delay in asked if delay is not None]
         return _Group(tuple(rules), max(delays, default=None))
+
+
+def _groups_of(parsed: protego.Protego | None, token: str) -> list[Any]:
+    """Return the groups that name an agent, or else those for everyone."""
+    if parsed is None:
+        return []
+    groups = parsed._user_agents
+    ours = [each for name, each in groups.items() if _product_token(name) == token]
+    return ours or [each for name, each in groups.items() if name == "*"]
 
 
 def parse_robots(body: bytes | None, status: int | None) -> RobotsRules:
@@ -159,19 +179,23 @@ def parse_robots(body: bytes | None, status: int | None) -> RobotsRules:
     False
     """
     if status is None:
-        return RobotsRules(None, "no answer")
+        return RobotsRules(None, unreadable="no answer")
     if status == 429 or status >= 500:
-        return RobotsRules(None, f"HTTP {status}", status)
+        return RobotsRules(None, unreadable=f"HTTP {status}", status=status)
     if body is None or not 200 <= status < 300:
         return RobotsRules(None)
-    return RobotsRules(_parse(body[:ROBOTS_BYTES]))
+    return _read_rules(body[:ROBOTS_BYTES])
 
 
-def _parse(body: bytes) -> protego.Protego | None:
+def _read_rules(body: bytes) -> RobotsRules:
     text = body.decode("utf-8-sig", errors="replace").translate(_NO_LINE_ENDS)
     # A page in place of the file ("not found", with status 200) holds no rules, though its
     # prose may read like some.
-    return None if text.lstrip().startswith("<") else protego.Protego.parse(text)
+    if text.lstrip().startswith("<"):
+        return RobotsRules(None)
+    # Other records, known or not, must not come between the lines of a group; protego lets them.
+    bare = "\n".join(filter(_RECORD.match, _LINE_ENDS.split(text)))
+    return RobotsRules(protego.Protego.parse(bare), protego.Protego.parse(text))
 
 
 def _product_token(agent: str) -> str:

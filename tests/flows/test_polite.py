@@ -60,6 +60,7 @@ async def test_robots_txt_is_asked_again_when_it_is_old(site: Any) -> None:
             await polite.fetch(site.url("/news"), source_of(site))
 
 
+@pytest.mark.report("flairNLP/fundus#967")
 @pytest.mark.parametrize("status", ["401 No", "403 No", "404 None", "410 Gone"])
 async def test_a_denied_or_missing_robots_txt_allows(
     site: Any, polite: PoliteFetcher, status: str
@@ -73,6 +74,21 @@ async def test_robots_txt_that_redirects_for_ever_allows(site: Any, polite: Poli
     site.add("/robots.txt", status="302 Found", Location="/robots.txt")
     site.add("/news", b"news")
     await polite.fetch(site.url("/news"), source_of(site, min_gap_s=0.0))
+
+
+async def test_robots_txt_is_followed_over_five_redirects_and_to_another_host(
+    site: Any, other_site: Any, polite: PoliteFetcher
+) -> None:
+    site.add("/robots.txt", status="301 Moved", Location="/1")
+    for hop in range(1, 5):
+        site.add(f"/{hop}", status="302 Found", Location=f"/{hop + 1}")
+    site.add("/5", status="307 Temporary", Location=other_site.url("/rules"))
+    other_site.add("/rules", ROBOTS, kind="text/plain")
+    site.add("/news", b"news")
+    source = source_of(site, min_gap_s=0.0)
+    await polite.fetch(site.url("/news"), source)
+    with pytest.raises(RefusedFetchError, match="Disallow: /private"):
+        await polite.fetch(site.url("/private"), source)
 
 
 async def test_robots_txt_out_of_reach_stops_for_now_and_is_not_asked_at_every_page(

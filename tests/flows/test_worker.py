@@ -248,6 +248,7 @@ def cancelled() -> Any:
     return Cancelled(message="by hand")
 
 
+@pytest.mark.report("PrefectHQ/prefect#16746")
 async def test_a_run_that_a_dead_worker_left_becomes_crashed_and_the_source_goes_on(
     open_desk: Any,
 ) -> None:
@@ -292,6 +293,7 @@ async def test_a_run_that_ended_since_the_server_was_asked_is_not_ended_again(
         assert type_of((await desk.runs())[0]) == "COMPLETED"
 
 
+@pytest.mark.report("PrefectHQ/prefect#17764")
 async def test_a_deployment_the_server_forgot_is_made_again(open_desk: Any) -> None:
     async with open_desk(speed=1.0) as desk:
         forgotten = desk.orchestrator.deployment_ids[desk.source]
@@ -304,6 +306,7 @@ async def test_a_deployment_the_server_forgot_is_made_again(open_desk: Any) -> N
         assert await desk.reconcile() == []
 
 
+@pytest.mark.report("PrefectHQ/prefect#7381")
 async def test_two_runs_of_one_cycle_collapse_into_one(open_desk: Any) -> None:
     async with open_desk(speed=1.0) as desk:
         twin = await desk.orchestrator.client.create_flow_run_from_deployment(
@@ -327,6 +330,7 @@ async def test_a_run_of_a_cycle_that_is_over_is_cancelled(open_desk: Any) -> Non
         assert await desk.waiting() == [2]
 
 
+@pytest.mark.report("PrefectHQ/prefect#18894")
 async def test_two_runs_that_start_together_make_one_poll(open_desk: Any) -> None:
     async with open_desk(speed=1.0) as desk:
         (run,) = await desk.runs("SCHEDULED")
@@ -340,6 +344,7 @@ async def test_two_runs_that_start_together_make_one_poll(open_desk: Any) -> Non
         ]
 
 
+@pytest.mark.report("vstorm-co/agenticos#309")
 async def test_polls_missed_while_nothing_ran_collapse_into_one(open_desk: Any) -> None:
     async with open_desk() as desk:
         async with desk.working():
@@ -541,6 +546,28 @@ async def test_a_run_that_is_no_run_of_ours_is_ended_and_not_run(open_desk: Any)
         state = (await client.read_flow_run(runs[0].id)).state
         assert state is not None
         assert (state.message or "").startswith("os.system is no flow of newsbeat's")
+
+
+@pytest.mark.report("PrefectHQ/prefect#17628")
+async def test_the_only_place_is_given_back_however_a_run_ends(
+    open_desk: Any, worker_settings: Any
+) -> None:
+    one = worker_settings(concurrency=1)
+    async with open_desk(speed=1.0, worker=one) as desk, desk.working():
+        client = desk.orchestrator.client
+        flow_id = await client.create_flow_from_name("stranger")
+        deployment_id = await client.create_deployment(
+            flow_id, "broken", entrypoint="flows.nobody.run", work_pool_name=POOL
+        )
+        runs = [await client.create_flow_run_from_deployment(deployment_id) for _ in range(3)]
+
+        async def are_ended() -> bool:
+            found = [(await client.read_flow_run(run.id)).state for run in runs]
+            return all(state is not None and state.is_crashed() for state in found)
+
+        await desk.until(are_ended)
+        await desk.run_by_hand()
+        await desk.until_polled(1)
 
 
 async def test_many_runs_by_hand_are_one_wish(open_desk: Any) -> None:

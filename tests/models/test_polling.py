@@ -1,5 +1,7 @@
 import json
 from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -97,3 +99,18 @@ def test_fixed_keeps_its_beat(interval_s, late_s):
     beats = wish.due_s / interval_s
     assert wish.due_s > late_s * (1 - 1e-12)
     assert beats == pytest.approx(round(beats))
+
+
+@pytest.mark.report("PrefectHQ/prefect#7381")
+@pytest.mark.parametrize("day", ["2026-10-24T22:00", "2026-03-28T22:00"], ids=["back", "forward"])
+def test_clocks_that_change_neither_double_a_poll_nor_skip_one(day):
+    start_s = datetime.fromisoformat(f"{day}+00:00").timestamp()
+    rules = PollRules(policy="fixed", interval_s=1800.0)
+    dues = [start_s]
+    for cycle in range(12):
+        moment = Moment("berlin", now_s=dues[-1] + 1.0, due_s=dues[-1], cycle=cycle)
+        due_at = choose_next_poll(moment, rules).due_at
+        assert due_at.utcoffset() == timedelta(0)
+        dues.append(due_at.timestamp())
+    gaps = {later - earlier for earlier, later in pairwise(dues)}
+    assert gaps == {1800.0}

@@ -40,6 +40,7 @@ def test_migrations_are_those_with_a_number_in_order(folder):
     assert "VIEW v" in read_views(folder).sql
 
 
+@pytest.mark.report("duckdb/duckdb#25395")
 def test_a_later_migration_is_applied_to_what_is_there_and_a_copy_kept(bring, folder, tmp_path):
     bring("INSERT INTO a VALUES (7)")
     assert not (tmp_path / "backups").exists()

@@ -98,6 +98,7 @@ async def test_a_retired_deployment_is_paused_and_known_as_ours_to_resume(
     assert (retired.is_paused, retired.is_retired) == (True, True)
 
 
+@pytest.mark.report("PrefectHQ/prefect#7381")
 async def test_a_key_is_burnt_for_good(connected: Orchestrator, deploy: Any) -> None:
     """Why the cycle moves on before a run is made anew."""
     source = await deploy()

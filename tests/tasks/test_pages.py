@@ -144,6 +144,7 @@ def test_a_store_that_stores_nothing_makes_no_file(settings):
     assert not settings.warc_folder.exists()
 
 
+@pytest.mark.report("duckdb/duckdb#12286")
 def test_a_new_day_opens_a_new_folder_and_deletes_those_past_retention(tmp_path):
     clock = Clock.starting_at(datetime(2026, 3, 10, 23, 59, 59, tzinfo=UTC), speed=20.0)
     settings = Settings(tmp_path, warehouse=WarehouseSettings(warc_days=7), clock=clock)

@@ -200,6 +200,7 @@ def test_a_wrong_token_is_turned_away(settings, other):
         ).fetchall()
 
 
+@pytest.mark.report("Maxteabag/sqlit#80")
 def test_a_reader_sees_whole_polls_while_the_worker_writes(settings, other):
     worker = other(SERVE + KEEP_WRITING)
     worker.said()

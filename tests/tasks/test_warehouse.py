@@ -56,6 +56,7 @@ def test_every_table_view_and_column_has_a_comment(warehouse):
     assert bare == []
 
 
+@pytest.mark.report("duckdb/duckdb#23645")
 def test_no_column_has_a_default_and_no_table_a_secondary_index(warehouse):
     # A served table with a function default cannot be attached.
     assert warehouse.query("SELECT * FROM duckdb_columns() WHERE column_default IS NOT NULL") == []
@@ -73,6 +74,25 @@ def test_opening_again_changes_nothing(settings, press):
         before = warehouse.query("SELECT * FROM schema_migrations ORDER BY version")
     with Warehouse.open(settings, "second") as warehouse:
         assert warehouse.query("SELECT * FROM schema_migrations ORDER BY version") == before
+
+
+@pytest.mark.report("duckdb/duckdb#25395")
+def test_closing_leaves_one_whole_file_that_opens_again_at_once(settings, press):
+    for number in range(4):
+        with Warehouse.open(settings, "test") as warehouse:
+            with warehouse._transaction() as connection:
+                connection.execute(f"CREATE TABLE t{number} (x INTEGER)")
+                connection.execute(f"INSERT INTO t{number} SELECT * FROM range(5000)")
+            with warehouse._transaction() as connection:
+                connection.execute(f"DELETE FROM t{number} WHERE x % 2 = 0")
+            with warehouse._transaction() as connection:
+                connection.execute(f"ALTER TABLE t{number} ADD COLUMN y VARCHAR")
+            warehouse.sync_sources([press.source()], press.at(0))
+            warehouse.store_poll(press.result(number + 1, articles=[press.article(f"{number}")]))
+        assert not list(settings.folder.glob("*.wal"))
+    with Warehouse.open(settings, "test") as warehouse:
+        assert warehouse.query("SELECT count(*) FROM t3") == [(2500,)]
+        assert warehouse.query("SELECT count(*) FROM polls") == [(4,)]
 
 
 def test_a_view_that_reads_differently_is_made_anew(settings):
@@ -173,6 +193,7 @@ def test_a_schedule_of_an_unknown_source_is_added(warehouse, press):
 # Claims
 
 
+@pytest.mark.report("PrefectHQ/prefect#18894")
 def test_a_cycle_is_claimed_once(warehouse, press):
     claimed = warehouse.claim_cycle("daily", 1, press.at(0), press.at(5))
     assert claimed.cycle == 1
@@ -238,6 +259,7 @@ def test_a_poll_stores_all_it_found(warehouse, press):
     assert warehouse.query(f"SELECT {columns} FROM polls") == [("daily#1", "new", 3, 2, "600.0")]
 
 
+@pytest.mark.report("duckdb/duckdb#23645")
 def test_the_same_poll_again_changes_nothing(warehouse, press):
     result = press.result(
         entries=[press.entry("a")], articles=[press.article("a")], pending=[press.pending("b")]
@@ -308,6 +330,7 @@ def test_a_changed_article_becomes_a_version(warehouse, press, changes):
     ]
 
 
+@pytest.mark.report("duckdb/duckdb#16520")
 def test_an_article_goes_through_many_versions_and_back(warehouse, press):
     texts = ["one", "two", "one", "three"]
     for cycle, text in enumerate(texts, 1):
@@ -483,6 +506,7 @@ input()
 """
 
 
+@pytest.mark.report("sipcapture/homer#810")
 def test_a_second_writer_is_refused_and_told_who_the_first_is(settings, other):
     first = other(HOLD)
     assert first.said() == "open"
@@ -609,6 +633,7 @@ for cycle in range(first, 100000):
 """
 
 
+@pytest.mark.report("duckdb/duckdb#11814")
 def test_kill_loses_nothing_acknowledged_and_leaves_no_part_of_a_poll(settings, other):
     acknowledged = 0
     for n_polls in (3, 17, 40):
