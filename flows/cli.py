@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from flows.commands.saying import echo, echo_for_programs
 
 if TYPE_CHECKING:
     from tasks.settings import Settings
@@ -34,12 +35,12 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except NewsbeatError as error:
-            click.echo(f"newsbeat: {error}", err=True)
+            echo(f"newsbeat: {error}", err=True)
             ctx.exit(1)
         except OSError as error:
             if error.errno not in _ENVIRONMENT_TROUBLE:
                 raise
-            click.echo(f"newsbeat: {_ENVIRONMENT_TROUBLE[error.errno]}: {error}", err=True)
+            echo(f"newsbeat: {_ENVIRONMENT_TROUBLE[error.errno]}: {error}", err=True)
             ctx.exit(1)
 
 
@@ -176,7 +177,7 @@ def poll(home: Path, source: str, as_json: bool) -> None:
     if as_json:
         _print_json(report.as_json())
     else:
-        click.echo(report.as_text())
+        echo(report.as_text())
     sys.exit(0 if report.is_good else 1)
 
 
@@ -236,7 +237,8 @@ def sql(home: Path, query: str | None, as_csv: bool, as_json: bool) -> None:
     if query is None and sys.stdin.isatty():
         converse(settings, form)
     else:
-        click.echo(ask(settings, query if query is not None else sys.stdin.read(), form))
+        answer = ask(settings, query if query is not None else sys.stdin.read(), form)
+        echo_for_programs(answer) if form == "csv" else echo(answer)
 
 
 @main.command(short_help="Compare polling policies on publication times of the past.")
@@ -300,11 +302,10 @@ def backtest(
     from tasks.compilation import keep_compiled_code
 
     keep_compiled_code()
-    from rich.console import Console
 
     from flows.commands.backtesting import backtest as run
     from flows.commands.backtesting import choose_policies
-    from flows.commands.screen import Screen
+    from flows.commands.screen import SafeConsole, Screen
 
     report = run(
         _settings(home),
@@ -315,7 +316,7 @@ def backtest(
         window=window,
         timezone=timezone,
         plot=plot,
-        screen=Screen(console=Console(stderr=True) if as_json else None),
+        screen=Screen(console=SafeConsole(stderr=True) if as_json else None),
     )
     if as_json:
         _print_json(report.as_json())
@@ -369,7 +370,7 @@ def inspect(
     if as_json:
         _print_json(findings)
     else:
-        click.echo(render_findings(kind, findings))
+        echo(render_findings(kind, findings))
 
 
 @main.command(short_help="Find the feed, sitemap or list behind URL and add it.")
@@ -471,7 +472,7 @@ def import_(
     if as_json:
         _print_json(report.as_json())
     else:
-        click.echo(report.as_text())
+        echo(report.as_text())
     sys.exit(0 if report.is_good else 1)
 
 
@@ -579,7 +580,7 @@ def ack(home: Path, notice: str) -> None:
     """
     from flows.commands.noticing import acknowledge
 
-    click.echo(acknowledge(_settings(home), notice))
+    echo(acknowledge(_settings(home), notice))
 
 
 @main.command("drift-bench")
@@ -628,10 +629,8 @@ def drift_bench(
     Example:  newsbeat drift-bench pages/ --sites 4 --correct 100
               newsbeat drift-bench pages/ --share 0.3 --kind teaser --kind half --json
     """
-    from rich.console import Console
-
     from flows.commands.driftbench import DriftBenchView, bench_drift, check_kinds
-    from flows.commands.screen import Screen
+    from flows.commands.screen import SafeConsole, Screen
     from flows.drift_bench import BenchPlan
 
     plan = BenchPlan(
@@ -643,7 +642,7 @@ def drift_bench(
         kinds=check_kinds(kinds),
         seed=seed,
     )
-    report = bench_drift(plan, Screen(console=Console(stderr=True) if as_json else None))
+    report = bench_drift(plan, Screen(console=SafeConsole(stderr=True) if as_json else None))
     if as_json:
         _print_json(report.as_json())
     else:
@@ -715,7 +714,7 @@ def export(
     from flows.commands.exporting import export as run
 
     if done := run(_settings(home), form, what, search, since, out):
-        click.echo(done)
+        echo(done)
 
 
 @main.command(short_help="Compare the last pages of SOURCE with its reference, now.")
@@ -821,7 +820,7 @@ def doctor(home: Path, as_json: bool) -> None:
         _print_json([finding.as_json() for finding in findings])
     else:
         for finding in findings:
-            click.echo(finding.as_text())
+            echo(finding.as_text())
     sys.exit(1 if any(finding.is_bad for finding in findings) else 0)
 
 
@@ -845,7 +844,7 @@ def _mend(
     if as_json:
         _print_json(report.as_json())
     else:
-        click.echo(report.words)
+        echo(report.words)
     sys.exit(0 if report.is_good else 1)
 
 
@@ -887,7 +886,9 @@ def _enter_prefect(settings: Settings) -> None:
 
 
 def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    from models.harmless import spell_json
+
+    click.echo(spell_json(value))
 
 
 def _print_rich(renderable: Any) -> None:

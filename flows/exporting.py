@@ -122,7 +122,8 @@ def _question(reader: WarehouseReader, table: str, since: datetime | None, form:
     return f"SELECT {', '.join(shown)} FROM {table} {where} {order}"  # noqa: S608 - names are ours
 
 
-SAFE_CELL = "CASE WHEN regexp_matches({0}, '^[=+\\-@\\t\\r]') THEN '''' || {0} ELSE {0} END"
+FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+SAFE_CELL = f"CASE WHEN regexp_matches({{0}}, '{FORMULA}') THEN '''' || {{0}} ELSE {{0}} END"
 """As `models.harmless.spreadsheet_cell`, in SQL."""
 
 

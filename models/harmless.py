@@ -1,8 +1,13 @@
-"""Text of strangers made harmless where we show it: on a terminal, inside Markdown."""
+"""Text of strangers made harmless where we show it: terminals, Markdown, JSON, spreadsheets."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
+
+_FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
+_JSON_STRUCTURE = re.compile(r"[^ -~\n]")
 
 
 def printable(text: str) -> str:
@@ -25,6 +30,38 @@ def one_line(value: object) -> str:
     'a b c'
     """
     return " ".join(printable(str(value)).split())
+
+
+def web_address(url: str | None) -> str:
+    """Return an address that may be a link, ``""`` for any other: it may be a script.
+
+    Examples
+    --------
+    >>> web_address("https://news.example/a"), web_address("javascript:alert(1)")
+    ('https://news.example/a', '')
+    """
+    text = one_line(url or "")
+    return text if text.lower().startswith(("http://", "https://")) else ""
+
+
+def spell_json(value: Any, indent: int | None = 2) -> str:
+    r"""Return a value as JSON that a terminal shows and a pipe takes: nothing in it acts.
+
+    Letters of all scripts stand as they are. What is not printable is written as an escape,
+    which says the same to whoever reads it: controls, marks that turn the writing around,
+    halves of surrogate pairs.
+
+    Examples
+    --------
+    >>> print(spell_json({"мир": "\x9b2J \u202e \ud800"}, None))
+    {"мир": "\u009b2J \u202e \ud800"}
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    return _JSON_STRUCTURE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def without_mentions(text: str) -> str:
@@ -60,6 +97,6 @@ def spreadsheet_cell(value: object) -> object:
     >>> spreadsheet_cell("=1+1"), spreadsheet_cell("a=b"), spreadsheet_cell(-3)
     ("'=1+1", 'a=b', -3)
     """
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if isinstance(value, str) and value.startswith(tuple(_FORMULA_STARTS)):
         return f"'{value}"
     return value

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from models.harmless import one_line
+from models.harmless import one_line, web_address
 
 SUMMARY_CHARS = 400
 """So much of a text goes into a feed: to know what it is about, not to stand in for it."""
@@ -32,8 +32,7 @@ class FeedItem:
     @property
     def link(self) -> str:
         """Its address, ``""`` where that is none of the web: it may be a script."""
-        url = one_line(self.url)
-        return url if url.lower().startswith(("http://", "https://")) else ""
+        return web_address(self.url)
 
     @property
     def summary(self) -> str:

@@ -17,7 +17,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from models.drawing import draw_chart
-from models.harmless import one_line
+from models.harmless import one_line, web_address
 from models.polling.fixed import spell_duration
 
 FOLDER = "pages"
@@ -96,18 +96,6 @@ def spell_moment(moment: datetime | None) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         f"{at:%Y-%m-%dT%H:%M:%SZ}", f"{at:%Y-%m-%d %H:%M}"
     )
-
-
-def web_address(url: str | None) -> str:
-    """Return an address that may be a link, ``""`` for any other: it may be a script.
-
-    Examples
-    --------
-    >>> web_address("https://news.example/a"), web_address("javascript:alert(1)")
-    ('https://news.example/a', '')
-    """
-    text = one_line(url or "")
-    return text if text.lower().startswith(("http://", "https://")) else ""
 
 
 def spell_many(number: int, thing: str) -> Markup:

@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.saying import echo
 from flows.commands.screen import Column, fit_table, make_console, spell_command
 from flows.discovery import discover, fetch_with
 from flows.importing import address_key
@@ -65,7 +66,7 @@ def add_source(
         If the name is taken, it or the zone is not allowed, or the address is watched.
     """
     check_timezone(timezone)
-    say: Callable[[str], None] = (lambda _line: None) if quiet else click.echo
+    say: Callable[[str], None] = (lambda _line: None) if quiet else echo
     say(f"looking at {url} …")
     probe = Source("probe", "probe", url, http=HttpRules(allow_private=allow_private))
     try:

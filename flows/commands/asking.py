@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import click
 from rich.cells import cell_len, set_cell_size
 
+from flows.commands.saying import echo
 from models.errors import NewsbeatError
-from models.harmless import one_line, spreadsheet_cell
+from models.harmless import one_line, spell_json, spreadsheet_cell
 from tasks.settings import Settings
 from tasks.warehouse_reader import Table, WarehouseReader, open_reader
 
@@ -40,7 +40,7 @@ def converse(settings: Settings, form: str = "table") -> None:
         click.echo('read-only SQL, one statement a line; "SHOW TABLES" to begin, Ctrl-D ends')
         while (line := _next_line()) is not None:
             if line.strip():
-                click.echo(_answer(reader, line, form))
+                echo(_answer(reader, line, form))
 
 
 def _next_line() -> str | None:
@@ -61,7 +61,7 @@ def _answer(reader: WarehouseReader, line: str, form: str) -> str:
 
 def _render(table: Table, form: str) -> str:
     if form == "json":
-        return json.dumps(table.to_dicts(), ensure_ascii=False, indent=2, default=str)
+        return spell_json(table.to_dicts())
     if form == "csv":
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")

@@ -8,8 +8,7 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
-import click
-
+from flows.commands.saying import echo, echo_for_programs
 from flows.commands.trying import read_span
 from flows.exporting import (
     CATALOGUE,
@@ -54,7 +53,7 @@ def export(
 
 def _write(text: str, out: Path | None) -> str:
     if out is None:
-        click.echo(text, nl=False)
+        echo_for_programs(text.removesuffix("\n"))
         return ""
     write_text(out, text)
     return str(out)
@@ -67,6 +66,9 @@ def _stream(settings: Settings, form: str, what: str, since: datetime | None) ->
     with tempfile.TemporaryDirectory(prefix="newsbeat-") as folder:
         path = Path(folder) / f"export.{form}"
         export_table(settings, what, path, form, since)
+        if sys.stdout.isatty():
+            echo(path.read_text(encoding="utf-8"))
+            return ""
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.flush()

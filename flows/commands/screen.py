@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,11 +14,14 @@ from typing import Self
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
+
+from models.harmless import printable
 
 GAP = 2
 """Blanks between two columns of a table."""
@@ -88,11 +91,25 @@ class Screen:
             self._live.update(view)
 
 
+class SafeConsole(Console):
+    """A console on which no text acts: what a publisher wrote must not steer a terminal.
+
+    Its own colours and movements are no text, and go through.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the pieces of `renderable`, printable."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=printable(piece.text))
+
+
 def make_console() -> Console:
     """Return a console for standard output; where that is no terminal, nothing is cut to fit."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        return Console()
-    return Console(width=WIDE)
+        return SafeConsole()
+    return SafeConsole(width=WIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +151,8 @@ def fit_table(columns: Sequence[Column], width: int) -> Table:
             overflow="ellipsis",
         )
     for cells in zip(*(column.cells for column in shown), strict=True):
-        table.add_row(*cells)
+        # As text: square brackets in a title are no instructions to us.
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
     return table
 
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 
+from flows.commands.saying import echo
 from flows.deploy import deploy_sources, pause_missing
 from flows.duties import deploy_duties
 from flows.supervisor import WORKER_DEPLOYED, WORKER_READY
@@ -119,4 +119,4 @@ async def _deploy(settings: Settings, catalogue: Catalogue) -> None:
 
 def _warn(catalogue: Catalogue) -> None:
     for problem in catalogue.problems:
-        print(f"left out: {problem}", file=sys.stderr, flush=True)
+        echo(f"left out: {problem}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from models.harmless import one_line, without_mentions
+from models.harmless import one_line, web_address, without_mentions
 from models.triage.ladder import DAILY, Draft, Notice
 
 TITLE_CHARS = 180
@@ -38,8 +38,7 @@ def write_notice(notice: Notice) -> str:
     """Return one notice as a few lines."""
     lines = [without_mentions(one_line(notice.subject)), _provenance(notice)]
     lines.append(without_mentions(notice.text))
-    if notice.url:
-        lines.append(one_line(notice.url))
+    lines.append(web_address(notice.url))
     if notice.is_open:
         lines.append(f"Stop the repeats: newsbeat ack {notice.notice_id}")
     return "\n".join(line for line in lines if line)
