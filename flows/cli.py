@@ -337,6 +337,7 @@ def backtest(
 @click.option("--content-type", help="Content-Type header to read FILE with.")
 @click.option("--agent", help="With --kind robots: whose rules.")
 @click.option("--url", help="With --kind robots: the address asked about.")
+@click.option("--allow-private", is_flag=True, help="Allow addresses inside your own network.")
 @AS_JSON
 def inspect(
     target: str,
@@ -346,6 +347,7 @@ def inspect(
     content_type: str | None,
     agent: str | None,
     url: str | None,
+    allow_private: bool,
     as_json: bool,
 ) -> None:
     """Show what our parsers make of a file or an address.
@@ -366,6 +368,7 @@ def inspect(
         content_type=content_type,
         agent=agent,
         url=url,
+        allow_private=allow_private,
     )
     if as_json:
         _print_json(findings)

@@ -84,7 +84,7 @@ class PoliteFetcher:
         self._pacer = pacer or HostPacer(
             settings.clock, manners.host_gap_s, manners.host_connections
         )
-        self._origins: OrderedDict[tuple[str, bool, str | None], _Origin] = OrderedDict()
+        self._origins: OrderedDict[tuple[str, bool, str | None, str], _Origin] = OrderedDict()
         self._moods: OrderedDict[str, Mood] = OrderedDict()
         self._holds: dict[str, Hold] = {}
 
@@ -166,7 +166,7 @@ class PoliteFetcher:
         return origin.rules
 
     def _origin(self, hop: str, http: HttpRules) -> _Origin:
-        key = (str(ada_url.URL(hop).origin), http.allow_private, http.connect_to)
+        key = (str(ada_url.URL(hop).origin), http.allow_private, http.connect_to, http.tls)
         origin = self._origins.setdefault(key, _Origin())
         self._origins.move_to_end(key)
         if len(self._origins) > _MAX_ORIGINS:

@@ -17,6 +17,7 @@ Kind = Literal[
 Outcome = Literal["new", "empty", "not_modified", "failed", "refused"]
 State = Literal["active", "paused", "failing", "drifted", "gone"]
 Precision = Literal["instant", "minute", "day"]
+TlsProfile = Literal["strict", "legacy"]
 Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline", "listing"]
 Standing = Literal["learning", "watching", "layout", "text"]
 Identity = Literal["auto", "guid", "link", "title-date"]
@@ -99,17 +100,21 @@ class HttpRules:
     Attributes
     ----------
     allow_private
-        Allow private, loopback and link-local addresses (intranets, replays).
+        Allow private, loopback and carrier-grade NAT addresses (intranets, replays).
     connect_to
         ``"host:port"`` that every connection of this source is made to, whatever
         the address says (as curl's ``--connect-to``).
     min_gap_s
         Least seconds between two requests to one host; the general setting where None.
+    tls
+        ``legacy`` accepts protocols and keys of twenty years ago, for a server that has no
+        others. Its certificate is checked as ever.
     """
 
     allow_private: bool = False
     connect_to: str | None = None
     min_gap_s: float | None = None
+    tls: TlsProfile = "strict"
 
 
 @dataclass(frozen=True, slots=True)

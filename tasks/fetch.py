@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -68,6 +69,13 @@ _LASTING_TLS_REASONS = (
     "UNSUPPORTED_PROTOCOL",
     "WRONG_VERSION_NUMBER",
 )
+# Those that the lenient profile of a source gets past.
+_TLS_OF_LONG_AGO = tuple(
+    reason
+    for reason in _LASTING_TLS_REASONS
+    if reason not in ("UNRECOGNIZED_NAME", "WRONG_VERSION_NUMBER")
+)
+_OP_LEGACY_SERVER_CONNECT = 0x4  # has a name in Python 3.12
 _NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -103,7 +111,7 @@ class Fetcher:
         self._resolve = resolve or self._resolver
         self._tls = tls
         self._network = network
-        self._transports: dict[tuple[bool, str | None], _GuardedTransport] = {}
+        self._transports: dict[tuple[bool, str | None, str], _GuardedTransport] = {}
         self._headers = {accept: _request_headers(settings, accept) for accept in _ACCEPT}
         self._timeouts = {
             "connect": settings.fetch.connect_timeout_s,
@@ -232,15 +240,20 @@ class Fetcher:
             raise
 
     def _transport(self, rules: HttpRules) -> _GuardedTransport:
-        key = (rules.allow_private, rules.connect_to)
+        key = (rules.allow_private, rules.connect_to, rules.tls)
         if key not in self._transports:
             target = guard.split_host_port(rules.connect_to) if rules.connect_to else None
             backend = guard.GuardedBackend(
                 self._resolve, rules.allow_private, target, self._network
             )
-            self._tls = self._tls or _trusted_authorities()
-            self._transports[key] = _GuardedTransport(backend, self._tls)
+            self._transports[key] = _GuardedTransport(backend, self._context(rules))
         return self._transports[key]
+
+    def _context(self, rules: HttpRules) -> ssl.SSLContext:
+        if rules.tls == "legacy":
+            return _made_lenient(_trusted_authorities())
+        self._tls = self._tls or _trusted_authorities()
+        return self._tls
 
     async def _read_answer(
         self, exchange: Exchange, request: httpx.Request, response: httpx.Response, body: _Body
@@ -421,6 +434,16 @@ def _trusted_authorities() -> ssl.SSLContext:
     return context
 
 
+def _made_lenient(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Return a context that shakes hands with servers of long ago; certificates still count."""
+    context.options |= _OP_LEGACY_SERVER_CONNECT
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+    return context
+
+
 def _request_headers(settings: Settings, accept: Accept) -> list[tuple[bytes, bytes]]:
     return [
         (b"User-Agent", settings.agent_string.encode()),
@@ -466,7 +489,9 @@ def _failure(exchange: Exchange, error: Exception, caps: FetchSettings) -> Fetch
         return exchange.permanent(f"its certificate is not valid ({tls.verify_message})")
     if tls is not None:
         reason = f"no secure connection ({tls.reason or tls})"
-        is_lasting = any(name in str(tls.reason) for name in _LASTING_TLS_REASONS)
+        if exchange.rules.tls == "strict" and _is_one_of(tls, _TLS_OF_LONG_AGO):
+            reason += '; http.tls = "legacy" lets this source connect as servers did long ago'
+        is_lasting = _is_one_of(tls, _LASTING_TLS_REASONS)
         return exchange.permanent(reason) if is_lasting else exchange.transient(reason)
     return exchange.transient(_failure_reason(error, caps))
 
@@ -486,6 +511,10 @@ def _failure_reason(error: Exception, caps: FetchSettings) -> str:
             return f"the connection broke ({said})"
         case _:
             return f"no proper HTTP came ({said})"
+
+
+def _is_one_of(error: ssl.SSLError, reasons: tuple[str, ...]) -> bool:
+    return any(reason in str(error.reason) for reason in reasons)
 
 
 def _tls_cause(error: BaseException) -> ssl.SSLError | None:

@@ -37,6 +37,10 @@ _RESOLVER_THREADS = 16
 _MAX_ADDRESSES = 6
 _DEFAULT_CONNECT_TIMEOUT_S = 10.0
 
+# Seven thousand frames of nothing fit into what is usually read at once, and the loop would
+# do nothing else while they are taken apart.
+_SHARED_READ_BYTES = 8 * 1024
+
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _CARRIER_GRADE_NAT = ipaddress.IPv4Network("100.64.0.0/10")
 # Ranges of IPv6 that wrap an IPv4 address, or lead through someone's relay. Nobody publishes
@@ -160,6 +164,24 @@ def is_loopback_host(host: str) -> bool:
         return ipaddress.ip_address(bare).is_loopback
     except ValueError:
         return False
+
+
+def is_own_network(host: str) -> bool:
+    """Return whether a host, as written, can only be this machine or one of its own network.
+
+    A name may lead anywhere, so that no name is, but for that of this machine.
+
+    Examples
+    --------
+    >>> is_own_network("192.168.1.7"), is_own_network("localhost"), is_own_network("a.example")
+    (True, True, False)
+    """
+    bare = host.strip("[]").rstrip(".")
+    try:
+        ipaddress.ip_address(bare)
+    except ValueError:
+        return is_loopback_host(host)
+    return refuse_address(bare) is not None and refuse_address(bare, allow_private=True) is None
 
 
 def split_host_port(text: str) -> tuple[str, int]:
@@ -310,7 +332,8 @@ class _CountedStream(httpcore.AsyncNetworkStream):
         self._is_shared = is_shared
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        data = await self._stream.read(max_bytes, timeout)
+        most = min(max_bytes, _SHARED_READ_BYTES) if self._is_shared else max_bytes
+        data = await self._stream.read(most, timeout)
         hop = allowance.get(None)
         if hop is not None:
             hop.spend(len(data), self._is_shared)

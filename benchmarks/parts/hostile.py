@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gzip
 import itertools
+import logging
 import os
 import ssl
 import sys
@@ -323,11 +324,14 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
                 writer.write(proper_answer(path))
                 continue
             for step in attack.steps():
+                if writer.is_closing():
+                    break
                 if isinstance(step, float):
                     await asyncio.sleep(step)
                 else:
                     writer.write(step)
                     await writer.drain()
+                    await asyncio.sleep(0)
             break
     writer.close()
 
@@ -396,8 +400,9 @@ async def serve_h2(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             if attack.has_headers:
                 state.send_headers(1, [(":status", "200"), ("content-type", "text/html")])
             writer.write(state.data_to_send() + attack.frames)
-            while attack.is_endless:
+            while attack.is_endless and not writer.is_closing():
                 await writer.drain()
+                await asyncio.sleep(0)  # draining alone lets nobody else have a turn
                 writer.write(attack.frames)
             await writer.drain()
     writer.close()
@@ -432,4 +437,5 @@ if __name__ == "__main__":
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*sys.argv[2:4])
         context.set_alpn_protocols(["h2"])
+    logging.disable()  # connections that are cut are the point of it
     asyncio.run(_main(context))

@@ -9,14 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ada_url
+
 from flows.inspection import inspect_bytes
 from flows.polite import PoliteFetcher
 from models.answers import Accept
-from models.errors import ConfigError, NewsbeatError
+from models.errors import ConfigError, NewsbeatError, RefusedFetchError
 from models.harmless import one_line, printable
 from models.kinds import public_address
 from models.records import Fetched, HttpRules, Source
 from tasks.extraction import ExtractionPool
+from tasks.guard import is_own_network
 from tasks.settings import Settings
 
 SMALL_BYTES = 32 * 1024
@@ -46,8 +49,16 @@ def look_at(
     content_type: str | None = None,
     agent: str | None = None,
     url: str | None = None,
+    allow_private: bool = False,
 ) -> dict[str, Any]:
     """Return what the parser of `kind` makes of a file or an address, JSON-ready.
+
+    Parameters
+    ----------
+    allow_private
+        Ask addresses inside the user's own network too. Where the address itself is one,
+        written in numbers or as this machine's name, nobody but the user can have chosen it,
+        and it is asked without that.
 
     Raises
     ------
@@ -60,7 +71,8 @@ def look_at(
     """
     if kind == "telegram":
         target = public_address("telegram", target) or target
-    page = _fetch(settings, target, kind) if "://" in target else _read(target)
+    is_address = "://" in target
+    page = _fetch(settings, target, kind, allow_private) if is_address else _read(target)
     work = partial(
         inspect_bytes,
         page.body,
@@ -99,17 +111,30 @@ def _read(target: str) -> _Target:
         ) from error
 
 
-def _fetch(settings: Settings, target: str, kind: str) -> _Target:
+def _fetch(settings: Settings, target: str, kind: str, allow_private: bool) -> _Target:
     accept: Accept = "page" if kind in ("article", "telegram") else "listing"
     if kind == "robots":
         accept = "robots"
-    fetched = asyncio.run(_fetch_one(settings, target, accept))
+    http = HttpRules(allow_private=allow_private or is_own_network(_host_of(target)))
+    try:
+        fetched = asyncio.run(_fetch_one(settings, target, accept, http))
+    except RefusedFetchError as error:
+        if http.allow_private or "address" not in error.reason:
+            raise
+        reason = f"{error.reason}; where it is a site of yours, say --allow-private"
+        raise RefusedFetchError(error.url, reason, error.status, error.final_url) from error
     return _Target(fetched.body, fetched.final_url, fetched.content_type)
 
 
-async def _fetch_one(settings: Settings, url: str, accept: Accept) -> Fetched:
-    # People look at pages of their own machine too: this is their own hand, not a stranger's.
-    probe = Source("inspect", "inspect", url, http=HttpRules(allow_private=True))
+def _host_of(url: str) -> str:
+    try:
+        return str(ada_url.URL(url.strip()).hostname)
+    except ValueError:
+        return ""
+
+
+async def _fetch_one(settings: Settings, url: str, accept: Accept, http: HttpRules) -> Fetched:
+    probe = Source("inspect", "inspect", url, http=http)
     async with PoliteFetcher(settings) as fetcher:
         answer = await fetcher.fetch(url, probe, accept=accept)
     if not isinstance(answer, Fetched):

@@ -38,7 +38,7 @@ from tasks.fetch import Fetcher
 from tasks.settings import AgentSettings, FetchSettings, Settings
 
 _spec = importlib.util.spec_from_file_location(
-    "certificates", Path(__file__).with_name("certificates.py")
+    "certificates", Path(__file__).parents[2] / "benchmarks" / "parts" / "certificates.py"
 )
 assert _spec is not None
 assert _spec.loader is not None
@@ -817,6 +817,55 @@ async def test_a_handshake_that_cannot_work_is_permanent_and_named(fetcher: Fetc
         error = await fail(fetcher, f"https://127.0.0.1:{port}/")
     assert isinstance(error, PermanentFetchError)
     assert "WRONG_VERSION_NUMBER" in error.reason
+
+
+# A ServerHello of TLS 1.2 as servers sent it before renegotiation was made safe.
+OLD_HELLO = bytes.fromhex("160303002a 02000026 0303") + bytes(32) + bytes.fromhex("00 c02f 00")
+
+
+@contextlib.asynccontextmanager
+async def old_server() -> AsyncIterator[str]:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65_536)
+        writer.write(OLD_HELLO)
+        await reader.read(65_536)
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.report("encode/httpx#3298")
+async def test_a_server_of_long_ago_is_named_with_the_way_to_it(fetcher: Fetcher) -> None:
+    async with old_server() as url:
+        error = await fail(fetcher, url)
+    assert isinstance(error, PermanentFetchError)
+    assert "UNSAFE_LEGACY_RENEGOTIATION_DISABLED" in error.reason
+    assert 'http.tls = "legacy"' in error.reason
+
+
+@pytest.mark.report("encode/httpx#3298")
+async def test_a_source_may_connect_as_servers_did_long_ago_and_others_do_not(
+    fetcher: Fetcher,
+) -> None:
+    lenient = replace(HERE, tls="legacy")
+    async with old_server() as url:
+        with pytest.raises(FetchError) as caught:
+            await fetcher.fetch(url, rules=lenient, accept="page")
+        assert "LEGACY" not in caught.value.reason
+        assert "LEGACY" in (await fail(fetcher, url)).reason
+
+
+async def test_a_lenient_profile_still_checks_certificates(
+    make_site: Any, tmp_path: Path, fetcher: Fetcher
+) -> None:
+    server, _ = make_certificate(tmp_path)
+    async with make_site(server) as site:
+        with pytest.raises(PermanentFetchError, match="certificate is not valid"):
+            await fetcher.fetch(
+                site.url(host="localhost"), rules=replace(HERE, tls="legacy"), accept="page"
+            )
 
 
 async def serve_http2(

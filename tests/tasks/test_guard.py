@@ -13,6 +13,7 @@ from tasks.guard import (
     Resolver,
     connected,
     is_loopback_host,
+    is_own_network,
     refuse_address,
     split_host_port,
 )
@@ -102,6 +103,33 @@ def test_an_address_off_the_public_net_is_refused(address: str, word: str) -> No
 )
 def test_a_public_address_is_not_refused(address: str) -> None:
     assert refuse_address(address) is None
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.0.0.1", "fd00::1", "100.64.0.1"])
+def test_an_address_of_ones_own_network_can_be_allowed(address: str) -> None:
+    assert refuse_address(address)
+    assert refuse_address(address, allow_private=True) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["169.254.169.254", "fe80::1", "224.0.0.1", "ff02::1", "0.0.0.0", "::", "::ffff:10.0.0.1",
+     "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+)  # fmt: skip
+def test_what_is_nobodys_network_is_never_allowed(address: str) -> None:
+    assert refuse_address(address, allow_private=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "192.168.0.9", "10.0.0.1."])
+def test_a_host_of_ones_own_network_is_known_by_its_spelling(host: str) -> None:
+    assert is_own_network(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "a.example", PUBLIC, "169.254.169.254", "intranet", "0.0.0.0"]
+)
+def test_any_other_host_is_not(host: str) -> None:
+    assert not is_own_network(host)
 
 
 def test_an_ipv4_address_behind_nat64_is_judged_itself() -> None:

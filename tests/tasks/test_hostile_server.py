@@ -50,7 +50,7 @@ def load(path: Path) -> ModuleType:
 
 
 hostile = load(HOSTILE)
-certificates = load(Path(__file__).with_name("certificates.py"))
+certificates = load(HOSTILE.with_name("certificates.py"))
 
 
 def start_server(*words: str) -> Iterator[int]:
@@ -61,7 +61,7 @@ def start_server(*words: str) -> Iterator[int]:
         assert server.stdin is not None
         assert server.stdout is not None
         yield int(server.stdout.readline())
-        server.stdin.close()
+        server.kill()
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,10 @@
-"""Certificates for tests: for localhost, signed by nobody, on loopback only."""
+"""Certificates for servers on loopback, signed by nobody."""
 
 from __future__ import annotations
 
 import datetime as dt
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -12,8 +13,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def make_certificate(folder: Path, *, is_expired: bool = False) -> tuple[ssl.SSLContext, Path]:
-    """Return a server's context for localhost, and the file that makes a client trust it."""
+def make_certificate(
+    folder: Path, *, is_expired: bool = False, names: Sequence[str] = ("localhost",)
+) -> tuple[ssl.SSLContext, Path]:
+    """Return a server's context for some names, and the file that makes a client trust it.
+
+    The key lies beside it, as ``key.pem``.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = dt.datetime.now(dt.UTC)
@@ -25,7 +31,9 @@ def make_certificate(folder: Path, *, is_expired: bool = False) -> tuple[ssl.SSL
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(days=9))
         .not_valid_after(now - dt.timedelta(days=1 if is_expired else -9))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False
+        )
         .sign(key, hashes.SHA256())
     )
     pem, key_file = folder / "certificate.pem", folder / "key.pem"
