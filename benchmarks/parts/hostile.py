@@ -203,7 +203,7 @@ ATTACKS: dict[str, Attack] = {
     "tower of codings": Attack(coded("gzip," * 9, PAGE), "permanent", "9 content codings"),
     "unknown coding": Attack(coded("compress", PAGE), "permanent", "'compress'"),
     "plain called gzip": Attack(coded("gzip", PAGE), "transient", "gzip data is damaged"),
-    "gzip called br": Attack(coded("br", gzip.compress(PAGE)), "transient", "br data is damaged"),
+    "gzip called br": Attack(coded("br", gzip.compress(PAGE)), "transient", "its br data"),
     "br called zstd": Attack(coded("zstd", brotli.compress(PAGE)), "transient", "zstd"),
     "gzip broken off": Attack(coded("gzip", gzip.compress(PAGE)[:-9]), "transient", "breaks off"),
     "huge zstd window": Attack(
