@@ -65,6 +65,7 @@ from models.records import (
     NotModified,
     Outcome,
     Page,
+    PageClass,
     PendingArticle,
     Poll,
     PollResult,
@@ -502,8 +503,8 @@ async def _fetch_article(collector: Collector, findings: Findings, item: Pending
     findings.pages[place] = page
     findings.read.append(ReadPage(page, article, answer.content_type))
     findings.cpu_s += article.cpu_s + article.profile_cpu_s
-    if not article.text:
-        _stand_in(collector, findings, item, "the page holds no article text", page=page)
+    if article.kind != "article":
+        _stand_in(collector, findings, item, article.reason, page=page, kind=article.kind)
         return
     _keep(collector, findings, item, article, page)
 
@@ -532,7 +533,12 @@ def _keep(
 
 
 def _stand_in(
-    collector: Collector, findings: Findings, item: PendingArticle, reason: str, page: Page | None
+    collector: Collector,
+    findings: Findings,
+    item: PendingArticle,
+    reason: str,
+    page: Page | None,
+    kind: PageClass = "empty",
 ) -> None:
     """Let title and summary of the listing stand in for a page that gives no text.
 
@@ -544,7 +550,7 @@ def _stand_in(
     article = Article(
         title=item.title,
         text=item.summary,
-        kind="empty",
+        kind=kind,
         extraction="listing",
         warnings=(reason,),
     )

@@ -61,10 +61,7 @@ class ReadPage:
     @property
     def gate(self) -> Gate | None:
         """The hard gate that stops it."""
-        if self.article is None:
-            return Gate("empty", "the page could not be read")
-        found = self.article
-        return find_gate(self.page.status, self.content_type, found.title, found.text)
+        return find_gate(self.page.status, self.content_type, self.article)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +240,12 @@ def _judge_page(
 def _held_back(verdicts: Sequence[PageVerdict], state: DriftState) -> frozenset[str]:
     """Return the pages whose articles are quarantined.
 
-    Where a page was empty the listing stands in, and that is shown.
+    Where a page was a wall, a list or empty the listing stands in, and that is shown.
     """
     is_wrong = state.standing == "text"
     return frozenset(
         verdict.page_id
         for verdict in verdicts
-        if verdict.gate in ("status", "type", "wall")
+        if verdict.gate in ("status", "type")
         or (is_wrong and verdict.page_id >= (state.since_page or ""))
     )

@@ -116,6 +116,13 @@ def _is_article(item: dict[str, Any]) -> bool:
     return any(_ARTICLE_TYPE.search(kind) for kind in _kinds(item))
 
 
+def declares_article(head: Head) -> bool:
+    """Say whether a page calls itself one article, not a list of several."""
+    if head.meta.get("og:type", "").lower() in ("article", "news", "news.article"):
+        return True
+    return sum(_is_article(item) for item in head.linked_data) == 1
+
+
 def declared_date(tree: HtmlElement, head: Head, zone: str, now: datetime) -> DeclaredDate | None:
     """Return the publication date a page declares, the most trusted statement first.
 

@@ -19,6 +19,7 @@ State = Literal["active", "paused", "failing", "drifted", "gone"]
 Precision = Literal["instant", "minute", "day"]
 TlsProfile = Literal["strict", "legacy"]
 Method = Literal["auto", "precise", "generous", "json-ld", "readable", "baseline", "listing"]
+PageClass = Literal["article", "list", "wall", "empty"]
 Standing = Literal["learning", "watching", "layout", "text"]
 Identity = Literal["auto", "guid", "link", "title-date"]
 IncidentKind = Literal["outage", "host", "held", "failing", "gone", "moved", "validators"]
@@ -307,7 +308,10 @@ class Article:
     Attributes
     ----------
     kind
-        ``"article"``, or ``"empty"`` when the page holds no article text.
+        ``"article"``; ``"wall"`` (consent, captcha, log-in, paywall), ``"list"`` (of
+        articles) or ``"empty"`` for a page that holds none, and then there is no text.
+    reason
+        Why it holds none, for people.
     extraction
         How the text was got: ``"trafilatura"``, ``"css"``, ``"entry"`` (the listing brings
         it whole), ``"listing"`` (the page could not be had for good: title and summary of
@@ -331,7 +335,8 @@ class Article:
     published_precision: Precision | None = None
     published_basis: str | None = None
     canonical_url: str | None = None
-    kind: str = "article"
+    kind: PageClass = "article"
+    reason: str = ""
     extraction: str = "trafilatura"
     warnings: tuple[str, ...] = ()
     cpu_s: float = 0.0

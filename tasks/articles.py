@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from unicodedata import normalize
 
 import trafilatura
 from lxml.html import HtmlElement
@@ -38,8 +39,10 @@ from models.drift.features import PageFeatures, describe_page
 from models.errors import ParseError
 from models.likeness import sign_text
 from models.moments import is_plausible, read_moment
+from models.pageclass import is_list, is_unpaid, read_clues, read_words
 from models.plaintext import collapse_spaces, drop_controls, plain_title
-from models.records import Article, ExtractRules, Method, PageMeasures
+from models.records import Article, ExtractRules, Method, PageClass, PageMeasures
+from models.walls import LONG_LINE, Said, find_invitation, find_wall, weigh
 
 MIN_TEXT_CHARS = 20
 """Less is a caption or a button, not an article; a Chinese character counts for two."""
@@ -47,6 +50,7 @@ MIN_TEXT_CHARS = 20
 _BLOCKS = "p,h2,h3,h4,h5,li,blockquote,pre"
 _BOXES = "div,section,article,td,dd"  # paragraphs of pages that know no <p>
 _LINE = "\u2028"
+_END_CHARS, _AFTER_CHARS = 40, 600
 _BINARY = {
     b"%PDF": "a PDF",
     b"\x89PNG": "an image",
@@ -95,7 +99,8 @@ def extract_article(
     Returns
     -------
     Article
-        With `kind` ``"empty"`` and no text where the page holds none worth the name.
+        With a `kind` other than ``"article"``, a `reason` and no text where the page is a
+        wall, a list of articles, or holds no text worth the name.
 
     Raises
     ------
@@ -110,9 +115,10 @@ def extract_article(
     started = time.process_time()
     _refuse_binary(body, url)
     decoded = decode_bytes(body, content_type)
-    text, _ = drop_controls(decoded.text)
+    # One spelling of each accented letter, whichever the page uses.
+    markup = normalize("NFC", drop_controls(decoded.text)[0])
     try:
-        page = _read_page(text, url)
+        page = _read_page(markup, url)
         article = _extract(page, rules or ExtractRules(), language, timezone, now)
     except (ParseError, MemoryError):
         raise
@@ -120,9 +126,9 @@ def extract_article(
         raise ParseError(url, f"the extractor broke: {type(error).__name__}: {error}") from error
     signature = sign_text(article.title, article.text)
     extracted = time.process_time()
-    profile = describe_page(text, article.text, title=article.title)
+    profile = describe_page(markup, article.text, title=article.title)
     return replace(
-        article,
+        article if article.kind == "article" else replace(article, text=None),
         warnings=(*decoded.warnings, *article.warnings),
         cpu_s=extracted - started,
         measures=_measures(profile),
@@ -174,26 +180,58 @@ def _extract(
     found = _by_trafilatura(page, now, method)
     date = date or _guessed_date(found.date, zone, now)
     text = ruled.text or found.text
-    is_article = text is not None and _weight(text) >= MIN_TEXT_CHARS
-    names = site_names(page.head)
     title = ruled.title or declared_title(page.head) or found.title
+    said = _read_said(page, title, text)
+    kind, reason = _classify(page, said, date.basis if date else None, is_ruled=bool(ruled.text))
+    warnings = [*ruled.warnings, *found.warnings, *filter(None, [reason or _cut_short(said)])]
     return Article(
-        title=without_site_name(title, names, page.url) if title else None,
-        text=text if is_article else None,
+        title=without_site_name(title, site_names(page.head), page.url) if title else None,
+        text=text,
         authors=found.authors,
         language=declared_language(page.tree, page.head) or language,
         published_at=date.moment.at if date else None,
         published_precision=date.moment.precision if date else None,
         published_basis=date.basis if date else None,
         canonical_url=canonical_url(page.tree, page.head, page.url),
-        kind="article" if is_article else "empty",
+        kind=kind,
+        reason=reason,
         extraction="css" if ruled.text else found.way,
-        warnings=(*ruled.warnings, *found.warnings),
+        warnings=tuple(warnings),
     )
 
 
-def _weight(text: str) -> int:
-    return sum(2 if char > "\u2e80" else 1 for char in text[: 2 * MIN_TEXT_CHARS])
+# --- what kind of page it is ---------------------------------------------------------
+
+
+def _read_said(page: _Page, title: str | None, text: str | None) -> Said:
+    whole = read_words(page.tree)
+    last = next((line for line in (text or "").splitlines()[::-1] if weigh(line) >= LONG_LINE), "")
+    end = collapse_spaces(last)[-_END_CHARS:]
+    at = whole.rfind(end) if end else -1
+    after = whole[at + len(end) :][:_AFTER_CHARS] if at >= 0 else ""
+    return Said(title or "", text, after, whole, is_unpaid(page.head))
+
+
+def _classify(
+    page: _Page, said: Said, basis: str | None, *, is_ruled: bool
+) -> tuple[PageClass, str]:
+    """Return what a page is, and why it is no article.
+
+    Where a source's own selector finds the text the page is no list: people looked at it.
+    """
+    words = find_wall(said)
+    if words:
+        return "wall", f'a wall stands before the article: "{words}"'
+    if weigh(said.text or "") < MIN_TEXT_CHARS:
+        return "empty", "the page holds no article text"
+    if not is_ruled and is_list(read_clues(page.tree, page.head, page.url, basis)):
+        return "list", "the page is a list of articles, not one"
+    return "article", ""
+
+
+def _cut_short(said: Said) -> str | None:
+    words = find_invitation(said) if said.is_unpaid else None
+    return f'the page shows a part, and invites to pay for the rest: "{words}"' if words else None
 
 
 # --- the source's own rules ----------------------------------------------------------

@@ -282,12 +282,14 @@ def quarantine(connection: duckdb.DuckDBPyConnection, source: str, since_page: s
 def release(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     """Show the articles of a source again; return how many were held back.
 
-    Those that a hard gate stopped stay: their text is a wall's.
+    Those stay whose own page came with an error or is none; where it was a wall or empty
+    the listing stands in.
     """
     rows = connection.execute(
         "UPDATE articles SET quarantined = false WHERE source = ? AND quarantined "
         "AND NOT EXISTS (SELECT 1 FROM page_verdicts "
-        "WHERE page_verdicts.page_id = articles.page_id AND page_verdicts.gate IS NOT NULL)",
+        "WHERE page_verdicts.page_id = articles.page_id "
+        "AND page_verdicts.gate IN ('status', 'type'))",
         [source],
     ).fetchall()
     return int(rows[0][0])

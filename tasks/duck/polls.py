@@ -335,7 +335,9 @@ def _add_new(rows: ArticleRows, item: StoredArticle, result: PollResult, listed:
             item.quarantined,
         )
     )
-    rows.versions.append(_version_row(item, 1, result))
+    if article.text:
+        # What a page without a text stands for is no version of it.
+        rows.versions.append(_version_row(item, 1, result))
     rows.new_heads.append(
         (item.article_id, 1, item.stored_at, article.kind == "article", content_sha256(item))
     )

@@ -505,6 +505,54 @@ async def test_a_page_without_an_article_is_stood_in_for(open_press: Any, site: 
         assert rows == [("Bridge", "listing", False), ("Tram", "listing", True)]
 
 
+@pytest.mark.report("nextcloud/news#714")
+async def test_a_wall_is_never_an_article_nor_a_version(open_press: Any, site: Any) -> None:
+    async with open_press() as room:
+        site.add("/feed", feed_of(room, ["bridge"]))
+        site.add("/bridge", article_page("Bridge", "We and our partners use cookies. Accept all."))
+        await room.polled()
+        rows = room.rows("SELECT kind, extraction, text, quarantined, warnings[1] FROM articles")
+        assert rows == [
+            ("wall", "listing", "About bridge.", False,
+             'a wall stands before the article: "We and our partners use cookies"')
+        ]  # fmt: skip
+        assert room.rows("SELECT gate, suspicious FROM page_verdicts") == [("wall", True)]
+        assert room.rows("SELECT count(*) FROM article_versions WHERE text LIKE '%cookies%'") == [
+            (0,)
+        ]
+        site.add("/feed", feed_of(room, ["bridge"], str.upper))
+        site.add("/bridge", article_page("Bridge"))
+        await room.polled()
+        assert room.rows("SELECT kind, extraction, version FROM articles") == [
+            ("article", "trafilatura", 2)
+        ]
+
+
+async def test_a_wall_before_an_article_we_have_leaves_its_text(open_press: Any, site: Any) -> None:
+    async with open_press() as room:
+        site.add("/feed", feed_of(room, ["bridge"]))
+        site.add("/bridge", article_page("Bridge"))
+        await room.polled()
+        site.add("/feed", feed_of(room, ["bridge"], str.upper))
+        site.add("/bridge", article_page("Bridge", "Please verify that you are human."))
+        await room.polled()
+        assert room.rows("SELECT kind, version, count(*) FROM articles GROUP BY ALL") == [
+            ("article", 1, 1)
+        ]
+
+
+async def test_a_stand_in_without_a_summary_is_no_version(open_press: Any, site: Any) -> None:
+    async with open_press() as room:
+        listing = feed_of(room, ["bridge"]).replace(
+            b"<description>About bridge.</description>", b""
+        )
+        site.add("/feed", listing)
+        site.add("/bridge", article_page("Bridge", "Please enable JavaScript to read this."))
+        await room.polled()
+        assert room.rows("SELECT kind, text FROM articles") == [("wall", None)]
+        assert room.rows("SELECT count(*) FROM article_versions") == [(0,)]
+
+
 async def test_an_empty_feed_is_empty_and_no_loss(open_press: Any, site: Any) -> None:
     async with open_press() as room:
         site.add("/feed", feed_of(room, []))

@@ -185,6 +185,92 @@ def test_page_without_text_is_empty() -> None:
     assert (article.kind, article.text) == ("empty", None)
 
 
+def wall(words: str) -> str:
+    links = "".join(f"<a href='/s{n}/'>Section</a>" for n in range(9))
+    return f"<html><body><nav>{links}</nav><main><p>{words}</p></main></body></html>"
+
+
+@pytest.mark.report("nextcloud/news#714")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Subscribe, or accept all cookies, so that we and our partners can show you advertising.",
+        "Please verify that you are human by completing the captcha below.",
+        "Please enable JavaScript in your browser to view this page.",
+        "Log in to continue. Forgot your password?",
+        "Access denied. You do not have permission to view this page.",
+    ],
+    ids=["consent", "captcha", "javascript", "login", "blocked"],
+)
+def test_a_wall_is_no_article_and_has_no_text(words: str) -> None:
+    article = extract(wall(words))
+    assert (article.kind, article.text) == ("wall", None)
+    assert article.reason.startswith("a wall stands before the article")
+    assert article.reason in article.warnings
+
+
+def test_a_page_that_says_only_to_turn_scripts_on_is_a_wall() -> None:
+    article = extract(
+        "<html><body><noscript>You need to enable JavaScript to run this app.</noscript>"
+        "<div id='root'></div></body></html>"
+    )
+    assert article.kind == "wall"
+
+
+def test_a_story_with_a_cookie_banner_is_an_article() -> None:
+    banner = "<div class='banner'><p>We use cookies. Accept all cookies</p></div>"
+    article = extract(page(body=banner + BODY))
+    assert article.kind == "article"
+    assert PARAGRAPHS[2] in (article.text or "")
+
+
+def test_a_teaser_of_two_paragraphs_before_a_paywall_is_a_wall() -> None:
+    teaser = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS[:2])
+    offer = "<div class='pay'><p>Subscribe now to continue reading this article.</p></div>"
+    assert extract(page(body=teaser + offer)).kind == "wall"
+    assert extract(page(body=teaser)).kind == "article"
+
+
+def test_a_story_that_is_cut_further_down_says_so() -> None:
+    said = '{"@type": "NewsArticle", "isAccessibleForFree": "False"}'
+    offer = "<div class='pay'><p>Subscribe now to continue reading this article.</p></div>"
+    article = extract(page(linked_data(said), BODY * 3 + offer))
+    assert article.kind == "article"
+    assert any("invites to pay for the rest" in warning for warning in article.warnings)
+
+
+def front_page(head: str = "") -> str:
+    teasers = "".join(
+        f"<div class='teaser'><h3><a href='/2024/05/{n}.html'>{PARAGRAPHS[n % 3][:60]}</a></h3>"
+        f"<p>{PARAGRAPHS[(n + 1) % 3]}</p></div>"
+        for n in range(14)
+    )
+    return f"<html><head><title>Sport</title>{head}</head><body>{teasers}</body></html>"
+
+
+def test_a_list_of_articles_is_no_article() -> None:
+    article = extract(front_page(), url="https://blatt.example/sport/")
+    assert (article.kind, article.text) == ("list", None)
+    assert article.reason == "the page is a list of articles, not one"
+
+
+def test_a_list_is_none_where_the_sources_own_selector_finds_the_text() -> None:
+    rules = ExtractRules(text="div.teaser")
+    assert extract(front_page(), rules, url="https://blatt.example/sport/").kind == "article"
+
+
+def test_an_article_with_a_long_list_of_others_is_an_article() -> None:
+    others = re.sub(r"</?(html|head|body|title)[^>]*>", "", front_page())
+    assert extract(page(body=BODY * 2 + others)).kind == "article"
+
+
+def test_accents_come_in_one_spelling() -> None:
+    text = "Le caf\u00e9 du port rouvre lundi apre\u0300s onze semaines de travaux. "
+    found = extract(page(body=f"<p>{text * 6}</p>", title="Cafe\u0301"))
+    assert found.title == "Caf\u00e9"
+    assert "apr\u00e8s" in (found.text or "")
+
+
 def test_paragraphs_in_separate_containers_are_all_kept() -> None:  # bug 107
     parts = "".join(f"<div class='part'><div><p>{text}</p></div></div>" for text in PARAGRAPHS)
     text = extract(page(body=parts)).text or ""
@@ -231,7 +317,7 @@ def test_damaged_pages_end_in_an_article_or_in_our_error(seed: int) -> None:
         place = rng.randrange(len(body))
         body[place : place + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
     try:
-        assert extract(bytes(body)).kind in {"article", "empty"}
+        assert extract(bytes(body)).kind in {"article", "list", "wall", "empty"}
     except ParseError as error:
         assert "broke" not in error.reason  # noqa: PT017
 
