@@ -15,7 +15,8 @@ collection is scored by its own measure:
 A `fundus` truth file is keyed by layout version, and holds what is expected of one page
 of each. A page is compared with the version whose paragraphs it holds; one that holds
 none of them (another page of the publisher is the truth's) is left out and counted.
-Needs the shared collection.
+A page that we take for a wall or a list has no text here, as it has none in the warehouse.
+Needs the shared collection. How the classes of pages are told: ``benchmarks/pageclasses.py``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from lxml import html
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from pageclasses import own_url
 from rig import markdown_table
 
 from models.decoding import decode_bytes
@@ -254,7 +256,7 @@ def pages_of(name: str, sample: int | None) -> Iterator[tuple[str, str, bytes, s
                 m.name: f.read() for m in files if m.name in names and (f := files.extractfile(m))
             }
         for member, truth, url in wanted:
-            address = url if (url or "").startswith("http") else "https://news.example/"
+            address = url if (url or "").startswith("http") else own_url(held[member])
             yield member, address, held[member], held[truth].decode("utf-8", "replace")
 
 

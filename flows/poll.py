@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -48,7 +49,7 @@ from models.errors import (
     WarehouseError,
 )
 from models.harmless import one_line
-from models.identity import article_id, identify
+from models.identity import article_id, identify, url_key
 from models.kinds import as_polled, tells_whole
 from models.listings import newest_first, only_pinned
 from models.polling.choice import choose_next_poll
@@ -93,6 +94,9 @@ OLDER_PAGES = 5
 
 CHILD_SITEMAPS = 3
 """Sitemaps read from an index per poll: the newest ones hold what is new."""
+
+MOST_SITEMAPS = 6
+"""Sitemaps read per poll where an index lists indexes."""
 
 
 async def poll_source(
@@ -229,14 +233,36 @@ def _n_expected(collector: Collector, findings: Findings) -> float:
 
 
 async def _read_children(collector: Collector, findings: Findings, listing: Listing) -> Listing:
-    """Return a sitemap index with the entries of its newest sitemaps in it."""
+    """Return a sitemap index with the entries of its newest sitemaps in it.
+
+    A sitemap may be an index itself, and lead back: to one that was read, by its address or
+    by a redirect. Each is read once, and no more than a few of them.
+    """
     entries = list(listing.entries)
-    for url in listing.children[:CHILD_SITEMAPS]:
+    waiting, seen = deque(listing.children[:CHILD_SITEMAPS]), {url_key(findings.address)}
+    n_left = MOST_SITEMAPS
+    while waiting and n_left:
+        url = waiting.popleft()
+        if url_key(url) in seen:
+            continue
+        n_left -= 1
         answer = await collector.fetcher.fetch(url, findings.source, accept="listing")
         findings.index_bytes += answer.wire_bytes
-        if isinstance(answer, Fetched):
-            entries += (await _keep_and_parse(collector, findings, answer)).entries
+        seen.add(url_key(url))
+        if not isinstance(answer, Fetched) or _is_seen(answer, url, seen):
+            continue
+        seen.add(url_key(answer.final_url))
+        found = await _keep_and_parse(collector, findings, answer)
+        entries += found.entries
+        # What an index in an index lists is newer than what stands after it.
+        waiting.extendleft(reversed(found.children[:CHILD_SITEMAPS]))
     return replace(listing, entries=tuple(entries))
+
+
+def _is_seen(answer: Fetched, url: str, seen: set[str]) -> bool:
+    """Say whether a sitemap answered from the address of one that was read already."""
+    final = url_key(answer.final_url)
+    return final != url_key(url) and final in seen
 
 
 async def _keep_and_parse(collector: Collector, findings: Findings, answer: Fetched) -> Listing:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import ada_url
 from lxml.html import HtmlElement
@@ -38,6 +39,8 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])", re.IGNORECASE)
 _SEPARATED = re.compile(r"\s+(?:[-–—|•·:»]|::|//)\s+")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _MIN_LABEL = 4
+_HEAD_OF_TEXT_CHARS, _DATE_LINE_CHARS = 800, 60
+_LABEL = re.compile(r"^[^\W\d]{3,20}(?: [^\W\d]{2,12})?\s*:\s*")
 _SAME_DAY = timedelta(hours=36)
 
 
@@ -166,6 +169,62 @@ def _stated_dates(tree: HtmlElement, head: Head) -> Iterator[tuple[str, str]]:
     times = tree.xpath("//time[@datetime][@pubdate or ancestor::article or ancestor::main]")
     for element in (times or tree.xpath("//time[@datetime]"))[:1]:
         yield "time element", element.get("datetime")
+
+
+def visible_date(tree: HtmlElement, zone: str, now: datetime) -> DeclaredDate | None:
+    """Return the date that stands alone under the headline, in whatever language.
+
+    Only an element that says nothing else counts, but for a label such as "Published:";
+    it must stand after the headline, and before the first paragraphs are over.
+    """
+    n_chars = 0
+    for element in _after_headline(tree):
+        said = collapse_spaces("".join(element.itertext()))
+        n_chars += len(element.text or "")
+        if n_chars > _HEAD_OF_TEXT_CHARS:
+            return None
+        if not 6 <= len(said) <= _DATE_LINE_CHARS or not any(char.isdigit() for char in said):
+            continue
+        moment = read_moment(_LABEL.sub("", said), zone)
+        if moment is None or not is_plausible(moment, now):
+            continue
+        if not is_part_of_number(f"{moment.at.astimezone(ZoneInfo(zone)):%Y-%m-%d}", said):
+            return DeclaredDate(moment, "visible text")
+    return None
+
+
+def _after_headline(tree: HtmlElement) -> list[HtmlElement]:
+    headlines = tree.findall(".//h1")
+    kinds = " or ".join(f"self::{tag}" for tag in ("div", "p", "span", "time", "small", "li", "td"))
+    return headlines[0].xpath(f"following::*[{kinds}]") if len(headlines) == 1 else []
+
+
+def is_part_of_number(day: str, words: str) -> bool:
+    """Say whether the digits of a day stand in a text only inside longer numbers.
+
+    Phone numbers, file numbers and paragraphs of laws are read as dates else.
+
+    Examples
+    --------
+    >>> is_part_of_number("2014-05-11", "Phone 2014-05-11-22")
+    True
+    >>> is_part_of_number("2014-05-11", "On 11.5.2014 in Rome")
+    False
+    """
+    year, month, date = (part.lstrip("0") for part in day[:10].split("-"))
+    spelt = (
+        rf"{year}[-./ ]?0?{month}[-./ ]?0?{date}",
+        rf"0?{date}[-./ ]?0?{month}[-./ ]?(?:20)?{year[-2:]}",
+        rf"0?{month}[-./ ]?0?{date}[-./ ]?(?:20)?{year[-2:]}",
+    )
+    found = [match for form in spelt for match in re.finditer(form, words)]
+    alone = (
+        re.fullmatch(r"[^\d./-]?", words[max(match.start() - 1, 0) : match.start()])
+        and not re.match(r"\d|[-./]\w", words[match.end() : match.end() + 2])
+        and not match[0].isdigit()
+        for match in found
+    )
+    return bool(found) and not any(alone)
 
 
 def declared_text(head: Head) -> str | None:

@@ -9,6 +9,7 @@ page would not always give the same text.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,8 +31,10 @@ from models.declared import (
     declared_language,
     declared_text,
     declared_title,
+    is_part_of_number,
     read_head,
     site_names,
+    visible_date,
     without_site_name,
 )
 from models.decoding import decode_bytes
@@ -51,6 +54,13 @@ _BLOCKS = "p,h2,h3,h4,h5,li,blockquote,pre"
 _BOXES = "div,section,article,td,dd"  # paragraphs of pages that know no <p>
 _LINE = "\u2028"
 _END_CHARS, _AFTER_CHARS = 40, 600
+_SUMMARY_CHARS = 60
+_COMMENTS = re.compile(
+    r"\b(?:comments?|replies|responses|discussion|kommentare?|antworten|commentaires|réponses|"
+    r"comentarios|respuestas|comentários|respostas|komentarze|yorum(?:lar)?)\b|"
+    r"коммент|обсужд|ответ(?:ы|ов|а)?\b|评论|回复|コメント|التعليقات",
+    re.IGNORECASE,
+)
 _BINARY = {
     b"%PDF": "a PDF",
     b"\x89PNG": "an image",
@@ -168,7 +178,17 @@ def _read_page(text: str, url: str) -> _Page:
     tree = trafilatura.load_html(text) if "<" in text else None
     if tree is None:
         raise ParseError(url, "no HTML page")
+    _drop_threads(tree)
     return _Page(url, text, tree, read_head(tree))
+
+
+def _drop_threads(tree: HtmlElement) -> None:
+    """Take out comments that fold away: the extractor knows them by their classes only."""
+    for element in list(tree.iter("details")):
+        summary = element.find("summary")
+        said = "" if summary is None else "".join(summary.itertext())[:_SUMMARY_CHARS]
+        if _COMMENTS.search(f"{said} {element.get('class') or ''} {element.get('id') or ''}"):
+            element.drop_tree()
 
 
 def _extract(
@@ -178,7 +198,7 @@ def _extract(
     date = _ruled_date(ruled, zone, now) or declared_date(page.tree, page.head, zone, now)
     method = None if ruled.text else rules.method
     found = _by_trafilatura(page, now, method)
-    date = date or _guessed_date(found.date, zone, now)
+    date = date or visible_date(page.tree, zone, now) or _guessed_date(found.date, page, zone, now)
     text = ruled.text or found.text
     title = ruled.title or declared_title(page.head) or found.title
     said = _read_said(page, title, text)
@@ -394,6 +414,10 @@ _OTHER_WAYS: dict[Method, Callable[[_Page], str | None]] = {
 }
 
 
-def _guessed_date(text: str | None, zone: str, now: datetime) -> DeclaredDate | None:
+def _guessed_date(text: str | None, page: _Page, zone: str, now: datetime) -> DeclaredDate | None:
     moment = read_moment(text, zone) if text else None
-    return DeclaredDate(moment, "htmldate") if moment and is_plausible(moment, now) else None
+    if moment is None or text is None or not is_plausible(moment, now):
+        return None
+    if is_part_of_number(text, read_words(page.tree)) and text[:4] not in page.url:
+        return None
+    return DeclaredDate(moment, "htmldate")

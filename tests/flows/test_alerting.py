@@ -194,6 +194,8 @@ def webhook(hook: Hook, name: str = "hook", **about) -> Channel:
     return Channel(name, f"json://127.0.0.1:{hook.port}/in", **about)
 
 
+@pytest.mark.report("sansan0/TrendRadar#1007")
+@pytest.mark.report("sansan0/TrendRadar#759")
 async def test_every_level_goes_its_own_way_and_each_notice_once(open_desk, hook, post):
     titles = ("Old dam of old", "Dam in doubt", "Fire downtown", "Strike at port",
               "Strike in mines", "New library", "Rain at noon", "Nothing at all")  # fmt: skip
@@ -268,6 +270,7 @@ async def test_level_one_is_repeated_until_somebody_answers(open_desk, hook):
         assert desk.rows(answered) == [("night shift", True)]
 
 
+@pytest.mark.report("sansan0/TrendRadar#759")
 async def test_groups_and_tags_go_to_their_own_rooms(open_desk, hook):
     channels = [
         webhook(hook, "danger", tags=("danger",)),
@@ -332,6 +335,7 @@ async def test_a_channel_that_is_down_is_tried_again_and_delays_no_other(open_de
         assert desk.rows("SELECT count(*) FROM outbox WHERE sent_at IS NULL") == [(0,)]
 
 
+@pytest.mark.report("sansan0/TrendRadar#1007")
 async def test_a_restart_in_the_middle_sends_each_notice_once(open_desk, make_stepped, hook, post):
     titles = ("Old", "Dam in doubt", "Fire downtown", "Strike at port")
     sources, clock = ("harbour", entries(*titles, minutes=1)), make_stepped()
@@ -360,6 +364,7 @@ async def test_a_restart_in_the_middle_sends_each_notice_once(open_desk, make_st
         assert hook.titles.count("[newsbeat 3] 1 story of the hour") == 1
 
 
+@pytest.mark.report("caronc/apprise#745")
 async def test_a_long_message_goes_in_parts_and_goes_on_where_it_stopped(open_desk, hook):
     async with open_desk(
         ("harbour", entries("Old", "Fire downtown, " * 12)), channels=[webhook(hook)]
@@ -413,6 +418,7 @@ async def test_what_is_held_back_is_told_once_it_is_released(open_desk, hook):
         assert desk.rows("FROM untriaged") == []
 
 
+@pytest.mark.report("samuelclay/NewsBlur#706")
 async def test_a_source_that_fails_is_told_once_and_closed_when_it_mends(open_desk, hook):
     async with open_desk(("harbour", entries("Old", "Calm")), channels=[webhook(hook)]) as desk:
         alerter = Alerter(desk.collector)
@@ -432,6 +438,7 @@ async def test_a_source_that_fails_is_told_once_and_closed_when_it_mends(open_de
         assert desk.rows("SELECT kind, closed_at IS NULL FROM notices") == [("failure", False)]
 
 
+@pytest.mark.report("sansan0/TrendRadar#16")
 async def test_nothing_is_said_where_nothing_matched(open_desk, hook):
     async with open_desk(
         ("harbour", entries("Old", "Calm", "Quiet")), channels=[webhook(hook)]

@@ -104,6 +104,7 @@ def open_room(open_newsroom: Any, make_stepped: Any) -> Any:
     return open_one
 
 
+@pytest.mark.report("flairNLP/fundus#163")
 async def test_half_bodies_are_found_held_back_and_set_right(open_room: Any) -> None:
     async with open_room(changing_source("structured", "structured_half")) as room:
         await room.learn()
@@ -161,6 +162,7 @@ async def test_half_bodies_are_found_held_back_and_set_right(open_room: Any) -> 
         assert rows[0] == ("json-ld", False)
 
 
+@pytest.mark.report("flairNLP/fundus#163")
 async def test_a_redesign_that_a_rule_misreads_is_found_and_mended_by_a_new_selector(
     open_room: Any,
 ) -> None:

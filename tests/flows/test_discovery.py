@@ -273,6 +273,15 @@ async def test_a_news_sitemap_is_found_through_robots_and_through_an_index():
     assert f"{SITE}/archive-1999.xml" not in web.asked
 
 
+@pytest.mark.report("GateNLP/ultimate-sitemap-parser#29")
+async def test_a_robots_txt_that_names_itself_as_a_sitemap_is_passed_over():
+    named = f"User-agent: *\nSitemap: {SITE}/robots.txt\nSitemap: {SITE}/news.xml\n"
+    web = Web({"/": front_page(), "/robots.txt": named, "/news.xml": news_sitemap(range(30))})
+    search = await web.look()
+    assert [one.url for one in search.found if one.kind == "sitemap"] == [f"{SITE}/news.xml"]
+    assert web.asked.count(f"{SITE}/robots.txt") <= 2
+
+
 async def test_usual_addresses_are_tried_where_nothing_is_named():
     best = (await Web({"/": front_page(), "/rss.xml": rss(range(10))}).discover())[0]
     assert (best.url, best.found_by) == (f"{SITE}/rss.xml", "a usual address")

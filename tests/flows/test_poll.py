@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -596,6 +598,67 @@ async def test_news_in_the_sitemap_of_an_index_that_stays_the_same_is_found(
         site.add("/news.xml", sitemap(room, "tram", "bridge"), kind="application/xml")
         assert (await room.polled()).poll.entries_new == 1
         assert len(room.urls()) == 2
+
+
+@pytest.mark.report("GateNLP/ultimate-sitemap-parser#73")
+@pytest.mark.report("eliasdabbas/advertools#107")
+async def test_sitemaps_that_lead_back_to_one_another_are_read_once(
+    open_press: Any, site: Any
+) -> None:
+    def index(*names: str) -> bytes:
+        listed = "".join(
+            f"<sitemap><loc>http://press.example/{name}</loc></sitemap>" for name in names
+        )
+        return f"<sitemapindex {SITEMAP_NS}>{listed}</sitemapindex>".encode()
+
+    async with open_press(lambda source: replace(source, kind="sitemap")) as room:
+        at = (room.clock.now() - MINUTE).isoformat()
+        site.add("/bridge", article_page("Bridge"))
+        site.add("/feed", index("feed", "back.xml", "inner.xml"), kind="application/xml")
+        site.add("/back.xml", status="302 Found", Location="/feed")
+        site.add("/inner.xml", index("feed", "inner.xml", "news.xml"), kind="application/xml")
+        site.add(
+            "/news.xml",
+            f"<urlset {SITEMAP_NS}><url><loc>http://press.example/bridge</loc>"
+            f"<lastmod>{at}</lastmod></url></urlset>".encode(),
+            kind="application/xml",
+        )
+        assert (await room.polled()).poll.entries_new == 1
+        counts = Counter(site.paths)
+        assert counts["/feed"] == 2, "once itself, once as where the redirect leads"
+        assert counts["/inner.xml"] == counts["/news.xml"] == counts["/back.xml"] == 1
+
+
+async def test_indexes_without_end_cost_a_few_requests(open_press: Any, site: Any) -> None:
+    def index(request: Any) -> list[Any]:
+        n = int(re.sub(r"\D", "", request.path) or 0)
+        listed = "".join(
+            f"<sitemap><loc>http://press.example/{3 * n + each}.xml</loc></sitemap>"
+            for each in (1, 2, 3)
+        )
+        body = f"<sitemapindex {SITEMAP_NS}>{listed}</sitemapindex>"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+        return [(head + body).encode()]
+
+    async with open_press(lambda source: replace(source, kind="sitemap")) as room:
+        site.answers["*"] = index
+        assert (await room.polled()).poll.outcome == "empty"
+        assert 1 < len([path for path in site.paths if path.endswith(".xml")]) <= 6
+
+
+@pytest.mark.report("dgtlmoon/changedetection.io#962")
+async def test_a_page_that_is_empty_for_once_is_no_change(open_press: Any, site: Any) -> None:
+    async with open_press() as room:
+        site.add("/feed", feed_of(room, ["bridge"]))
+        site.add("/bridge", article_page("Bridge"))
+        await room.polled()
+        empty = b"<html><body><nav><a href='/'>Home</a></nav></body></html>"
+        for title, body in ((str.upper, empty), (str.lower, article_page("Bridge"))):
+            site.add("/feed", feed_of(room, ["bridge"], title))
+            site.add("/bridge", body)
+            await room.polled()
+        assert room.rows("SELECT kind, version FROM articles") == [("article", 1)]
+        assert room.rows("SELECT count(*) FROM article_versions") == [(1,)]
 
 
 async def test_a_real_looking_page_in_a_legacy_encoding_is_read(

@@ -68,6 +68,8 @@ async def judged() -> AsyncIterator[Judge]:
 USUAL = tuple(np.random.default_rng(2).normal(1.0, 0.3, 40).tolist())
 
 
+@pytest.mark.report("fivetran/great_expectations#7432")
+@pytest.mark.report("fivetran/great_expectations#11579")
 @pytest.mark.parametrize(
     ("values", "outcome"),
     [
@@ -92,6 +94,7 @@ async def test_every_batch_has_an_outcome(
         assert result.reason
 
 
+@pytest.mark.report("fivetran/great_expectations#11579")
 async def test_what_raises_does_not_pass(judged: Judge) -> None:
     broken = KlCriterion("F_x", "x", (0.0, 1.0), (0.4, 0.5), (0.05, 0.05), 0.8)
     result = await judged(make_batch_of(*USUAL, kl=(broken,)))
@@ -145,6 +148,7 @@ async def test_its_document_needs_nothing_from_elsewhere(judged: Judge) -> None:
     assert "exception" not in result.document.lower()
 
 
+@pytest.mark.report("fivetran/great_expectations#7432")
 def test_an_empty_set_is_no_pass() -> None:
     reference = build_reference([make_page(number) for number in range(12)])
     result = check_set(SetToCheck("harbour", reference.to_bytes(), ()))

@@ -162,6 +162,7 @@ def test_no_page_alarms_alone(kind):
     assert watch.verdict() is None
 
 
+@pytest.mark.report("flairNLP/fundus#163")
 def test_a_redesign_with_the_right_text_changes_the_layout_only():
     at, drift = pages_to_alarm(site.make_pages(40, "redesign", seed=4))
     assert at <= 4

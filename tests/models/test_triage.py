@@ -111,22 +111,26 @@ def test_a_rule_finds(name):
 # The bug log's rows on keywords, by number
 
 
+@pytest.mark.report("diwenne/openreply#16")
 def test_124_letters_of_every_script_survive():
     text = "হ্যালো বন্যা, فيضان, 洪水, पानी"
     for word in ("বন্যা", "فيضان", "洪水", "पानी"):
         assert matched(text, any=[word]) == [word]
 
 
+@pytest.mark.report("snowballstem/snowball#65")
 def test_125_yo_and_ye_are_one_letter_in_every_form():
     for term in ("мёд", "мед"):
         assert matched("мёдом, меда", any=[term], mode="lemma") == ["мёдом", "меда"]
 
 
+@pytest.mark.report("imotov/elasticsearch-analysis-morphology#39")
 def test_127_an_adjective_is_no_form_of_its_noun_but_a_star_finds_both():
     assert matched("японский посол", any=["Япония"], mode="lemma") == []
     assert matched("японский, Японии", any=["япон*"]) == ["японский", "Японии"]
 
 
+@pytest.mark.report("imotov/elasticsearch-analysis-morphology#44")
 def test_128_the_exact_form_outranks_and_ambiguity_is_told():
     (match,) = Matcher([rule_of(any=["сталь"], mode="lemma")]).match(
         Passage.of_file("цены стали выше, сталь дороже")
@@ -138,10 +142,12 @@ def test_128_the_exact_form_outranks_and_ambiguity_is_told():
     assert matched(text, any=["сталь"], mode="lemma", unambiguous=True) == ["сталь"]
 
 
+@pytest.mark.report("imotov/elasticsearch-analysis-morphology#44")
 def test_128_a_noun_is_not_taken_for_the_verb_it_looks_like():
     assert matched("спортсмен метал диск", any=["металл"], mode="lemma") == []
 
 
+@pytest.mark.report("NVIDIA/garak#1867")
 @pytest.mark.parametrize(
     "spelling",
     ["ａｔｔａｃｋ", "att\u200dack", "at\u00adtack", "\ufeffattack", "ATTACK", "att\u2060ack"],
@@ -155,6 +161,7 @@ def test_129_full_width_and_invisible_marks_hide_nothing(spelling):
     )
 
 
+@pytest.mark.report("luckyPipewrench/pipelock#89")
 def test_130_look_alikes_are_a_pass_of_their_own_and_told():
     (match,) = Matcher([rule_of(any=["apple"], lookalikes=True)]).match(
         Passage.of_file("Buy аpple now")
@@ -163,6 +170,7 @@ def test_130_look_alikes_are_a_pass_of_their_own_and_told():
     assert matched("сор на полу", any=["cop"], lookalikes=True) == []
 
 
+@pytest.mark.report("wangfenjin/simple#49")
 def test_132_chinese_is_matched_contiguously():
     assert matched("国家的国歌", any=["国国"], mode="phrase") == []
     assert matched("中华国歌奏响", any=["国歌"], mode="phrase") == ["国歌"]

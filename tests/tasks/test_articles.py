@@ -66,6 +66,7 @@ def test_article_page_is_read() -> None:
     assert article.cpu_s > 0
 
 
+@pytest.mark.report("adbar/htmldate#196")
 def test_declared_instant_is_kept_and_not_cut_to_the_day() -> None:  # bug 114
     article = extract(SAMPLE.read_bytes())
     assert article.published_at == datetime(2024, 5, 6, 6, 30, tzinfo=UTC)
@@ -116,11 +117,89 @@ def test_date_is_taken_from_the_best_statement(
     assert article.published_basis == basis
 
 
+@pytest.mark.report("adbar/htmldate#156")
+@pytest.mark.parametrize(
+    ("line", "at", "precision"),
+    [
+        ("<div>30 Июля 2015</div>", datetime(2015, 7, 29, 22, tzinfo=UTC), "day"),
+        ("<div>Опубликовано: 30 июля 2015</div>", datetime(2015, 7, 29, 22, tzinfo=UTC), "day"),
+        ("<p>30 июля 2015, 14:05</p>", datetime(2015, 7, 30, 12, 5, tzinfo=UTC), "minute"),
+        ("<span>Veröffentlicht: 6. Mai 2024</span>", datetime(2024, 5, 5, 22, tzinfo=UTC), "day"),
+        ("<div>2024年5月6日</div>", datetime(2024, 5, 5, 22, tzinfo=UTC), "day"),
+    ],
+)
+def test_a_date_that_stands_alone_under_the_headline_is_found(
+    line: str, at: datetime, precision: str
+) -> None:
+    article = extract(page(body=line + BODY))
+    assert (article.published_at, article.published_precision) == (at, precision)
+    assert article.published_basis == "visible text"
+
+
+def test_a_date_far_below_the_headline_is_another_storys() -> None:
+    assert extract(page(body=BODY * 4 + "<div>30 July 2015</div>")).published_at is None
+
+
+@pytest.mark.report("adbar/htmldate#8")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Phone: 2014-05-11-22",
+        "Call +49 30 20150304 or 0211/2015-03-04-7",
+        "Law 1234/2012, No. 12/05/2013-A",
+        "Commercial register HRB 20120405",
+        "See Regulation (EU) 2016/679 and § 5 of the Act, 2003 I 1102",
+    ],
+)
+def test_numbers_of_phones_and_laws_are_no_dates(line: str) -> None:
+    above, below = (
+        extract(page(body=f"<p>{line}</p>{BODY}")),
+        extract(page(body=f"{BODY}<p>{line}")),
+    )
+    assert (above.published_at, below.published_at) == (None, None)
+
+
+@pytest.mark.report("codelucas/newspaper#1028")
+def test_no_date_is_made_of_a_slug_and_the_real_one_is_found() -> None:
+    url = "https://blatt.example/kali-linux-2026-1-release"
+    assert extract(page(), url=url).published_at is None
+    dated = extract(page(body=f"<p>Posted March 24, 2024</p>{BODY}"), url=url)
+    assert dated.published_at == datetime(2024, 3, 23, 23, tzinfo=UTC)
+
+
+def test_a_day_in_the_path_is_a_date_and_a_month_is_none() -> None:
+    day = extract(page(), url="https://blatt.example/2014/04/17/rain-ends")
+    assert day.published_at == datetime(2014, 4, 16, 22, tzinfo=UTC)
+    month = extract(page(), url="https://blatt.example/2014/04/rain-ends")
+    assert month.published_at is None
+
+
+@pytest.mark.report("adbar/trafilatura#850")
+@pytest.mark.parametrize("summary", ["Comments (2)", "3 replies", "12 комментариев", "2条评论"])
+def test_comments_that_fold_away_are_not_in_the_text(summary: str) -> None:
+    thread = (
+        f"<details><summary>{summary}</summary><div><p>Anna wrote: I have never seen so many "
+        "people in the square, it was a wonderful evening for all of us.</p><p>Bert wrote: That "
+        "band plays out of tune every single time and still everybody dances.</p></div></details>"
+    )
+    text = extract(page(body=BODY + thread)).text or ""
+    assert PARAGRAPHS[2] in text
+    assert "wonderful evening" not in text
+    assert "out of tune" not in text
+
+
+def test_other_parts_that_fold_away_are_in_the_text() -> None:
+    more = f"<details><summary>What happened before</summary><p>{PARAGRAPHS[1]}</p></details>"
+    text = extract(page(body=f"<p>{PARAGRAPHS[0]}</p>{more}<p>{PARAGRAPHS[2]}</p>")).text or ""
+    assert all(paragraph in text for paragraph in PARAGRAPHS)
+
+
 def test_time_element_gives_the_date() -> None:
     article = extract(page(body=f"<time datetime='2024-05-06T12:00:00+02:00'>today</time>{BODY}"))
     assert article.published_at == datetime(2024, 5, 6, 10, 0, tzinfo=UTC)
 
 
+@pytest.mark.report("intenthq/gander#18")
 @pytest.mark.parametrize(
     ("title", "kept"),
     [
@@ -271,6 +350,7 @@ def test_accents_come_in_one_spelling() -> None:
     assert "apr\u00e8s" in (found.text or "")
 
 
+@pytest.mark.report("codelucas/newspaper#341")
 def test_paragraphs_in_separate_containers_are_all_kept() -> None:  # bug 107
     parts = "".join(f"<div class='part'><div><p>{text}</p></div></div>" for text in PARAGRAPHS)
     text = extract(page(body=parts)).text or ""

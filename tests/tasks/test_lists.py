@@ -112,6 +112,7 @@ def test_strangers_are_dropped_even_if_they_name_the_domain() -> None:
     ]
 
 
+@pytest.mark.report("scrapy/scrapy#7690")
 def test_base_far_down_in_the_head_counts() -> None:  # bug 82
     head = f"<style>{'a{}' * 3000}</style><base href='https://www.vesti.example/deep/'>"
     listing = parse(page(teaser("story-of-the-day-12345.html"), head))
@@ -123,6 +124,7 @@ def test_base_of_a_stranger_does_not_make_strangers_ours() -> None:
     assert parse(page(teaser("story-of-the-day-12345.html"), head)).entries == ()
 
 
+@pytest.mark.report("FreshRSS/FreshRSS#4220")
 def test_entities_in_links_are_decoded_once() -> None:  # bug 85
     listing = parse(page(teaser("/index.php?id=5831&amp;cHash=ab&amp;amp=1")))
     assert listing.entries[0].url == "https://www.vesti.example/index.php?id=5831&cHash=ab&amp=1"

@@ -46,6 +46,7 @@ def test_news_sitemap_is_read() -> None:
     assert entry.published_basis == "news:publication_date"
 
 
+@pytest.mark.report("mediacloud/backend#45")
 def test_old_news_stays_but_old_pages_go() -> None:  # bug 104
     listing = parse(
         urlset(
@@ -67,11 +68,13 @@ def test_lastmod_without_a_zone_is_read_in_the_publishers() -> None:
     assert listing.entries[0].published_at == datetime(2024, 5, 6, 1, 0, tzinfo=UTC)
 
 
+@pytest.mark.report("Edirom/WeGA-WebApp#111")
 def test_two_stamps_in_one_lastmod_do_not_lose_the_page() -> None:  # bug 103
     listing = parse(urlset(page("2", "<lastmod>2024-05-06T10:00Z 2024-05-06T11:00Z</lastmod>")))
     assert [entry.url for entry in listing.entries] == ["https://news.example/2"]
 
 
+@pytest.mark.report("eliasdabbas/advertools#107")
 def test_index_gives_children_once_the_latest_first_and_never_itself() -> None:  # bug 99
     listing = parse(
         f"<sitemapindex xmlns='{SCHEMA}'>"
