@@ -41,7 +41,7 @@ from rig import markdown_table
 
 from models.errors import ParseError
 from tasks.articles import extract_article
-from tasks.corpus import list_pages, read_pages
+from tasks.corpus import StoredPage, list_pages, read_pages
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGES, PAGERS = DATA / "B_html", DATA / "C_feeds" / "index-pages" / "autopager.tar.xz"
@@ -95,7 +95,7 @@ def stored_pages(sample: int | None) -> Iterator[Labelled]:
     with (PAGES / "index.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             addresses[row["archive"], row["member"]] = row["url"]
-    by_group: dict[str, list[object]] = {}
+    by_group: dict[str, list[StoredPage]] = {}
     for page in list_pages(PAGES):
         if page.member in NO_PAGES or not (page.dataset in WITH_TRUTH or page.kind == "index"):
             continue

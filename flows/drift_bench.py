@@ -44,7 +44,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ADDRESS = "https://news.example/story"
+ADDRESS = "https://news.example/2024/05/06/story-of-the-day-118.html"
 MAX_STORIES = 600
 """Pages read for their articles alone."""
 

@@ -39,7 +39,8 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])", re.IGNORECASE)
 _SEPARATED = re.compile(r"\s+(?:[-–—|•·:»]|::|//)\s+")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _MIN_LABEL = 4
-_HEAD_OF_TEXT_CHARS, _DATE_LINE_CHARS = 800, 60
+_HEAD_OF_TEXT_CHARS, _MOST_AFTER = 800, 150
+_DATE_LINE_CHARS, _DATE_LINE_PARTS = 60, 4
 _LABEL = re.compile(r"^[^\W\d]{3,20}(?: [^\W\d]{2,12})?\s*:\s*")
 _SAME_DAY = timedelta(hours=36)
 
@@ -178,7 +179,9 @@ def visible_date(tree: HtmlElement, zone: str, now: datetime) -> DeclaredDate | 
     it must stand after the headline, and before the first paragraphs are over.
     """
     n_chars = 0
-    for element in _after_headline(tree):
+    for element in _after_headline(tree)[:_MOST_AFTER]:
+        if len(element) > _DATE_LINE_PARTS:
+            continue
         said = collapse_spaces("".join(element.itertext()))
         n_chars += len(element.text or "")
         if n_chars > _HEAD_OF_TEXT_CHARS:

@@ -16,8 +16,8 @@ import ada_url
 from lxml.html import HtmlElement
 
 from models.declared import Head, declares_article
-from models.plaintext import collapse_spaces
-from models.walls import LONG_LINE, weigh
+from models.plaintext import collapse_spaces, weigh
+from models.walls import LONG_LINE
 
 LIST_SCORE = 5
 """What this scores is a list. One point lower takes four times as many articles for lists."""
@@ -34,7 +34,7 @@ _INLINE = frozenset(
      "mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "wbr",
      "br"}
 )  # fmt: skip
-_VAGUE_DATES = ("rule", "meta date", "time element", "htmldate")
+_VAGUE_DATES = ("rule", "meta date", "time element", "visible text", "htmldate")
 """Lists have such dates too: of their last change, or of the first story on them."""
 _UNSEEN = frozenset({"script", "style", "template", "head", "title"})
 _LIST_TYPES = re.compile(r"CollectionPage|ItemList|SearchResultsPage")

@@ -31,12 +31,24 @@ _ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<![^<>]*>")
 _WITH_ATTRIBUTE = re.compile(r"<[a-zA-Z][\w:-]*\s+[\w:-]+\s*=[^<>]*>")
 _PAIR = re.compile(r"<([a-zA-Z][\w:-]*)\b[^<>]*>([^<>]*)</\1\s*>")
 _NUMERIC = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK_WEIGHT = 2.5
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 def collapse_spaces(text: str) -> str:
     """Return `text` with every run of white space as one space, ends trimmed."""
     return _SPACES.sub(" ", text).strip()
+
+
+def weigh(text: str) -> float:
+    """Return the length of a text, where a Chinese, Japanese or Korean character is a syllable.
+
+    >>> weigh("rain"), weigh("雨雨")
+    (4, 5.0)
+    """
+    n_wide = len(_CJK.findall(text))
+    return len(text) + (_CJK_WEIGHT - 1) * n_wide if n_wide else len(text)
 
 
 def drop_controls(text: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from models.plaintext import collapse_spaces
+from models.plaintext import collapse_spaces, weigh
 from models.wallwords import (
     BLOCKS,
     CONSENTS,
@@ -50,9 +50,6 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{each})" for each in patterns), re.IGNORECASE)
 
 
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_CJK_WEIGHT = 2.5
-
 _WALL = _any_of(*SCRIPTS, *ROBOTS, *BLOCKS, *LOGINS, *CONSENTS)
 _PAY = _any_of(*INVITATIONS)
 _CONSENT_TERMS = _any_of(*TERMS_OF_CONSENT)
@@ -80,16 +77,6 @@ class Said:
     after: str = ""
     whole: str = ""
     is_unpaid: bool = False
-
-
-def weigh(text: str) -> float:
-    """Return the length of a text, where a Chinese, Japanese or Korean character is a syllable.
-
-    >>> weigh("rain"), weigh("雨雨")
-    (4, 5.0)
-    """
-    n_wide = len(_CJK.findall(text))
-    return len(text) + (_CJK_WEIGHT - 1) * n_wide if n_wide else len(text)
 
 
 def find_wall(said: Said) -> str | None:

@@ -43,9 +43,9 @@ from models.errors import ParseError
 from models.likeness import sign_text
 from models.moments import is_plausible, read_moment
 from models.pageclass import is_list, is_unpaid, read_clues, read_words
-from models.plaintext import collapse_spaces, drop_controls, plain_title
+from models.plaintext import collapse_spaces, drop_controls, plain_title, weigh
 from models.records import Article, ExtractRules, Method, PageClass, PageMeasures
-from models.walls import LONG_LINE, Said, find_invitation, find_wall, weigh
+from models.walls import LONG_LINE, Said, find_invitation, find_wall
 
 MIN_TEXT_CHARS = 20
 """Less is a caption or a button, not an article; a Chinese character counts for two."""
@@ -119,7 +119,7 @@ def extract_article(
 
     Notes
     -----
-    About 25 ms for a page of 100 KB, 200 ms and more for very long ones. A hostile page
+    About 30 ms for a page of 100 KB, 200 ms and more for very long ones. A hostile page
     can take minutes: :mod:`tasks.extraction` puts a limit on that.
     """
     started = time.process_time()

@@ -30,7 +30,7 @@ from models.identity import url_key
 from models.listings import DateReader
 from models.moments import Moment, is_plausible, read_moment, read_recent
 from models.paging import PagerLink, choose_older, may_lead_on
-from models.plaintext import absolute_url, collapse_spaces, first_tags
+from models.plaintext import absolute_url, collapse_spaces, first_tags, weigh
 from models.records import Entry, Listing, ListRules
 
 MIN_SCORE = 3
@@ -102,8 +102,6 @@ _QUERY_ID = re.compile(
 )
 _EXTENSION = re.compile(r"\.(?:s?html?|php|aspx?|jsp)$", re.IGNORECASE)
 _SLUG_PART = re.compile(r"[-_+,.]|%20")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_CJK_WEIGHT = 2.5
 _READ_MORE = re.compile(
     r"(?:read|see|view|load|show)\s+(?:more|all)|mehr|weiterlesen|zum artikel|more|далее|подробнее|"
     r"читать далее|читать|ещё|еще|все|详情|更多|阅读全文|\d+|\W*",
@@ -484,7 +482,7 @@ def _is_hub(segment: str) -> bool:
 
 
 def _title_score(title: str) -> int:
-    n_chars = len(title) + (_CJK_WEIGHT - 1) * len(_CJK.findall(title))
+    n_chars = weigh(title)
     for least, score in ((45, 3), (28, 2), (18, 1), (10, 0)):
         if n_chars >= least:
             return score
