@@ -586,7 +586,8 @@ def _stand_in(
 def _owe(collector: Collector, findings: Findings, item: PendingArticle, error: FetchError) -> None:
     """Note that an article is to be tried again, later each time; at last the listing stands in."""
     limits = collector.settings.extract
-    attempts = item.attempts + 1
+    # A host that is left alone was not asked: that is no try.
+    attempts = item.attempts + (not isinstance(error, HeldFetchError))
     if attempts >= limits.max_attempts:
         _stand_in(collector, findings, item, f"{error.reason}, {attempts} times", page=None)
         return

@@ -22,8 +22,8 @@ import numpy as np
 from models.errors import WarehouseError
 from models.intensity.history import History
 from models.intensity.state import FloatArray
-from models.records import BudgetReport, FittedModel, SourceStatus
-from tasks.duck import fitted, histories, status
+from models.records import BudgetReport, FittedModel, Incident, SourceStatus
+from tasks.duck import fitted, histories, incidents, status
 from tasks.duck.database import connect, explained, find_failure, literal, load_quack
 from tasks.duck.endpoint import READ_ONLY_MACRO, Endpoint, read_endpoint
 from tasks.duck.lease import Holder, read_holder
@@ -159,6 +159,10 @@ class WarehouseReader:
         """Return how the budget stands; None before a worker has reckoned it."""
         rows = self.query("FROM budget ORDER BY reckoned_at DESC LIMIT 1").rows
         return BudgetReport(*rows[0]) if rows else None
+
+    def read_incidents(self) -> list[Incident]:
+        """Return what stands: incidents that have begun and are not over, the oldest first."""
+        return incidents.read_standing(lambda sql: self.query(sql).rows)
 
     def read_intensity_models(self) -> list[FittedModel]:
         """Return the last fitted model of every source that has one."""

@@ -15,7 +15,7 @@ from flows.commands.screen import Column, fit_table
 from flows.wording import spell_count
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
-from models.records import BudgetReport, SourceStatus
+from models.records import BudgetReport, Incident, SourceStatus
 from tasks.clock import Clock
 from tasks.settings import Settings
 from tasks.warehouse_reader import WarehouseReader, open_reader
@@ -45,6 +45,8 @@ class StatusReport:
         How long ago a late poll was due, at least.
     budget
         How the budget stands; None before a worker has reckoned it.
+    incidents
+        What stands of hosts, our own line, moves and validators.
     """
 
     rows: tuple[SourceStatus, ...]
@@ -52,6 +54,7 @@ class StatusReport:
     is_live: bool
     late_after: timedelta = LATE
     budget: BudgetReport | None = None
+    incidents: tuple[Incident, ...] = ()
 
     @property
     def broken(self) -> list[SourceStatus]:
@@ -110,6 +113,16 @@ class StatusReport:
             "late": [row.source for row in self.late],
             "possible_losses": [row.source for row in self.lossy],
             "budget": asdict(self.budget) if self.budget else None,
+            "incidents": [
+                {
+                    "kind": one.kind,
+                    "subject": one.subject,
+                    "begun_at": one.begun_at.isoformat(),
+                    "reason": one.reason,
+                    "evidence": one.evidence,
+                }
+                for one in self.incidents
+            ],
             "sources": [
                 {
                     name: value.isoformat() if isinstance(value, datetime) else value
@@ -137,6 +150,12 @@ class StatusReport:
             good = f", last good poll {self._ago(since)}" if since else ", never read yet"
             reason = one_line(row.last_reason or row.reason)
             lines.append(Text(f"broken  {row.source}: {reason}{good}", style="red"))
+        for incident in self.incidents:
+            # Sources that fail or are gone have been named.
+            if incident.kind not in ("failing", "gone"):
+                said = ": ".join(filter(None, [incident.subject, one_line(incident.reason)]))
+                ago = self._ago(incident.begun_at)
+                lines.append(Text(f"{incident.kind:<7} {said}, since {ago}", style="yellow"))
         for row in self.late:
             assert row.due_at is not None
             wait = spell_duration((self.now - row.due_at).total_seconds())
@@ -221,7 +240,8 @@ def report_from(reader: WarehouseReader, clock: Clock) -> StatusReport:
     now = clock.now()
     late_after = max(LATE, timedelta(seconds=LATE_WALL_S * clock.speed))
     rows, budget = tuple(reader.read_status(now)), reader.read_budget()
-    return StatusReport(rows, now, reader.is_live, late_after, budget)
+    incidents = tuple(reader.read_incidents())
+    return StatusReport(rows, now, reader.is_live, late_after, budget, incidents)
 
 
 def describe_budget(budget: BudgetReport) -> str:

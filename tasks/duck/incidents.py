@@ -56,11 +56,20 @@ def _begin(connection: duckdb.DuckDBPyConnection, incident: Incident, settings: 
             source=None,
             level=settings.alerts.failing_level,
             channel="",
-            text=evidence,
+            text=_words(incident),
             raised_at=incident.begun_at,
             story_id=incident_id,
         )
         tell_all(connection, draft, (), settings)
+
+
+def _words(incident: Incident) -> str:
+    """Return what an incident was concluded from, as people read it."""
+    polls = incident.evidence.get("polls", ())
+    return "\n".join(
+        f"{poll['source']}, {poll['at'][:16].replace('T', ' ')} UTC: {poll['reason']}"
+        for poll in polls
+    )
 
 
 def _end(connection: duckdb.DuckDBPyConnection, kind: str, subject: str, now: datetime) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from flows.commands.reporting import StatusReport
 from flows.commands.running import Stopped, stopping_afterwards, stopping_on_signals
 from flows.commands.screen import Column, Screen, fit_table, spell_command
 from flows.supervisor import running_supervisor
-from models.records import SourceStatus
+from models.records import Incident, SourceStatus
 from tasks.catalogue import read_catalogue
 from tasks.clock import Clock
 from tasks.prefect_server import find_free_port
@@ -124,6 +125,21 @@ def test_a_status_names_what_is_broken_late_and_perhaps_lost():
     assert "broken  harbour: HTTP 503, last good poll 2 min ago" in text
     assert "late    lantern: due 30 min ago" in text
     assert "lost?   moor: 1 poll found no entry known before" in text
+
+
+def test_a_status_names_what_stands_of_hosts_and_of_our_own_line():
+    begun_at = NOW - timedelta(minutes=40)
+    stands = (
+        Incident("outage", "", begun_at, "4 domains fell silent at once: it is our own line"),
+        Incident("held", "platform.example", begun_at, "left alone until 13:00 UTC: HTTP 429"),
+        Incident("failing", "harbour", begun_at, "said once already"),
+    )
+    report = replace(TROUBLED, incidents=stands)
+    text = "\n".join(shown(report, 200))
+    assert "outage  4 domains fell silent at once: it is our own line, since 40 min ago" in text
+    assert "held    platform.example: left alone until 13:00 UTC: HTTP 429" in text
+    assert "said once already" not in text
+    assert [one["kind"] for one in report.as_json()["incidents"]] == ["outage", "held", "failing"]
 
 
 def test_without_a_worker_nothing_is_late_and_nothing_comes_next():

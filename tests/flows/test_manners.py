@@ -447,6 +447,26 @@ async def test_pages_forbidden_on_a_site_that_gives_others_are_tried_again(
         assert rows == [("trafilatura",)]
 
 
+async def test_pages_of_a_host_that_wants_quiet_are_owed_without_a_try_counted(
+    open_press: Any, press: Press
+) -> None:
+    async with open_press() as room:
+        await poll_times(room, 1)
+        press.n_entries += 6
+        for number in range(4, 10):
+            status = "429 Too Many Requests"
+            press.site.add(f"/story-{number}", status=status, Retry_After="1800")
+        (result,) = await poll_times(room, 1, hours=1)
+        assert len(result.pending) == 6
+        n_asked = sum(path.startswith("/story-") for path in press.site.paths) - 4
+        assert n_asked <= 2, "those under way, and no more"
+        assert sum(item.attempts for item in result.pending) == n_asked
+        press.__post_init__()
+        await poll_times(room, 1, hours=1)
+        assert room.rows("SELECT count(*) FROM articles WHERE extraction = 'listing'") == [(0,)]
+        assert room.rows("SELECT count(*) FROM articles") == [(10,)]
+
+
 @pytest.mark.report("teddy-gustiaux/youtube-rss-finder#371")
 @pytest.mark.parametrize("status", ["404 Not Found", "500 Internal Server Error"])
 async def test_a_platform_that_fails_for_hours_kills_none_of_its_sources(
@@ -560,6 +580,8 @@ async def test_incidents_are_told_once_and_their_notices_closed(open_press: Any,
             room.step(hours=1)
             for name in names:
                 await room.polled(name)
+        ((text,),) = room.rows("SELECT text FROM notices")
+        assert text.splitlines()[0].endswith(": HTTP 500 Internal Server Error")
         notices = "SELECT kind, source, closed_at IS NULL FROM notices"
         assert room.rows(notices) == [("host", None, True)]
         Press(site)
