@@ -428,7 +428,7 @@ async def test_a_video_that_is_watched_is_no_edited_one(open_channel: Any, site:
         assert (result.poll.entries_new, result.relisted) == (0, ())
 
 
-@pytest.mark.report("MissionSquad/mcp-rss#11 (PR)")
+@pytest.mark.report("MissionSquad/mcp-rss#11")
 async def test_a_service_that_wants_quiet_is_left_alone_by_all_its_boards(
     open_newsroom: Any, site: Any
 ) -> None:

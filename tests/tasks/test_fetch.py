@@ -118,7 +118,7 @@ async def test_the_moment_of_a_fetch_is_the_clocks(site: Any) -> None:
     assert dt.timedelta(0) <= page.fetched_at - then < dt.timedelta(minutes=10)
 
 
-@pytest.mark.report("xroche/httrack#556 (PR)")
+@pytest.mark.report("xroche/httrack#556")
 @pytest.mark.parametrize(
     ("name", "pack"),
     [("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstandard.compress)],
@@ -132,7 +132,7 @@ async def test_codings_are_undone(
     assert (page.body, page.wire_bytes) == (PAGE, len(packed))
 
 
-@pytest.mark.report("xroche/httrack#556 (PR)")
+@pytest.mark.report("xroche/httrack#556")
 async def test_an_unknown_coding_is_permanent_and_named(site: Any, fetcher: Fetcher) -> None:
     site.add("/", PAGE, Content_Encoding="compress")
     error = await fail(fetcher, site.url())
@@ -224,7 +224,7 @@ async def test_a_body_announced_too_large_is_not_read(site: Any) -> None:
     assert "larger than" in error.reason
 
 
-@pytest.mark.report("xroche/httrack#556 (PR)")
+@pytest.mark.report("xroche/httrack#556")
 @pytest.mark.parametrize(
     ("name", "pack"),
     [
