@@ -14,6 +14,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol, TypeVar
 
 from flows.listing import parse_listing
 from flows.polite import PoliteFetcher
@@ -24,9 +26,25 @@ from models.identity import url_key
 from models.kinds import as_polled, public_address, recognise
 from models.plaintext import absolute_url
 from models.records import Fetched, Kind, Listing, Source
+from tasks.extraction import ExtractionPool
 from tasks.links import PageLinks, find_feed_links, find_sitemap_lines, names_news
 
 Fetch = Callable[[str], Awaitable[Fetched]]
+T = TypeVar("T")
+
+
+class Read(Protocol):
+    """Returns what some work on a page makes, wherever it is done; may raise `ParseError`."""
+
+    async def __call__(self, work: Callable[[], T], page: Fetched) -> T:
+        """Do it."""
+        ...
+
+
+async def read_here(work: Callable[[], T], page: Fetched) -> T:  # noqa: ARG001 - as `Read` is
+    """Return what `work` makes, done on the spot: for pages of no stranger."""
+    return work()
+
 
 MAX_FEEDS = 8
 MAX_SITEMAPS = 4
@@ -38,7 +56,9 @@ USUAL_SITEMAPS = ("/news-sitemap.xml", "/sitemap-news.xml")
 ALIVE = timedelta(days=7)
 
 
-async def discover(url: str, fetch: Fetch, *, now: datetime, timezone: str = "UTC") -> Discovery:
+async def discover(
+    url: str, fetch: Fetch, *, now: datetime, timezone: str = "UTC", read: Read = read_here
+) -> Discovery:
     """Return what could be polled behind an address, the best first, and what was in vain.
 
     Parameters
@@ -49,6 +69,8 @@ async def discover(url: str, fetch: Fetch, *, now: datetime, timezone: str = "UT
         Fetches one address; may raise `FetchError`.
     timezone
         Zone in which dates without one are read.
+    read
+        Does the parsing: in a helper process that can be ended, for pages of strangers.
 
     Raises
     ------
@@ -58,24 +80,24 @@ async def discover(url: str, fetch: Fetch, *, now: datetime, timezone: str = "UT
         If it is a channel that shows nothing on the web.
     """
     asked = url.strip() if "://" in url else f"https://{url.strip()}"
-    search = _Search(fetch, now, timezone)
+    search = _Search(fetch, now, timezone, read)
     service = recognise(asked)
     if service and public_address(service, asked):
         return await search.look_at_service(service, asked)
     page = await fetch(asked)
-    itself = search.judge(page, ("feed", "sitemap"), "the address itself")
+    itself = await search.judge(page, ("feed", "sitemap"), "the address itself")
     if itself:
         return Discovery([itself], [])
-    links = find_feed_links(page.body, page.final_url, page.content_type)
+    links = await search.links_of(page)
     search.board = links.board
     await search.try_all(links.feeds[:MAX_FEEDS], ("feed",), "named by the page")
     if links.board and not search.has_live_one():
         await search.try_board(links)
-    await search.try_all(search.news_children(page), ("sitemap",), "named by its index")
+    await search.try_all(await search.news_children(page), ("sitemap",), "named by its index")
     await search.try_robots(page.final_url)
     if not search.has_live_one():
         await search.try_usual(page.final_url)
-    listed = search.judge(page, ("list",), "the page itself")
+    listed = await search.judge(page, ("list",), "the page itself")
     return Discovery(search.ranked(links, listed), search.misses)
 
 
@@ -91,11 +113,21 @@ def fetch_with(fetcher: PoliteFetcher, source: Source) -> Fetch:
     return fetch
 
 
+def read_with(pool: ExtractionPool) -> Read:
+    """Return what reads pages in the helpers of `pool`, each page as a source of its own."""
+
+    async def read(work: Callable[[], T], page: Fetched) -> T:
+        return await pool.read(work, page, page.final_url)
+
+    return read
+
+
 class _Search:
     """One discovery under way: what was tried, and what came of it."""
 
-    def __init__(self, fetch: Fetch, now: datetime, timezone: str) -> None:
+    def __init__(self, fetch: Fetch, now: datetime, timezone: str, read: Read) -> None:
         self.fetch = fetch
+        self.read = read
         self.now = now
         self.timezone = timezone
         self.board: str | None = None
@@ -107,7 +139,7 @@ class _Search:
         """Return a channel, profile or board of a known service, at its human address."""
         source = Source("probe", "", asked, kind=kind, timezone=self.timezone)
         page = await self.fetch(as_polled(source).url)
-        listing = parse_listing(page, source, self.now)
+        listing = await self.read(partial(parse_listing, page, source, self.now), page)
         found_by = f"the public posts of {kind}"
         return Discovery([judge_listing(listing, asked, kind, found_by, self.now)], [])
 
@@ -146,23 +178,34 @@ class _Search:
         except FetchError as error:
             self.misses.append(Miss(url, found_by, error.reason))
             return
-        candidate = self.judge(page, kinds, found_by)
+        candidate = await self.judge(page, kinds, found_by)
         if candidate is not None:
             self.found.append(candidate)
         elif "sitemap" in kinds:
-            await self.try_all(self.news_children(page), kinds, found_by)
+            await self.try_all(await self.news_children(page), kinds, found_by)
 
-    def news_children(self, page: Fetched) -> list[str]:
+    async def links_of(self, page: Fetched) -> PageLinks:
+        """Return where a page says its feeds are; nowhere where that cannot be read."""
+        work = partial(find_feed_links, page.body, page.final_url, page.content_type)
+        try:
+            return await self.read(work, page)
+        except ParseError as error:
+            self.misses.append(Miss(page.final_url, "the page's links", error.reason))
+            return PageLinks((), base=page.final_url)
+
+    async def news_children(self, page: Fetched) -> list[str]:
         """Return the news sitemaps an index names; an archive's hundreds are not for us."""
-        listing = self._parse(page, "sitemap")
+        listing = await self._parse(page, "sitemap")
         return [child for child in listing.children if names_news(child)][:2] if listing else []
 
-    def judge(self, page: Fetched, kinds: tuple[Kind, ...], found_by: str) -> Candidate | None:
+    async def judge(
+        self, page: Fetched, kinds: tuple[Kind, ...], found_by: str
+    ) -> Candidate | None:
         """Return the candidate a page makes as the first of `kinds` it can be read as."""
         reason = "it lists nothing"
         for kind in kinds:
             try:
-                listing = self._read(page, kind)
+                listing = await self._read(page, kind)
             except ParseError as error:
                 reason = error.reason
                 continue
@@ -173,13 +216,13 @@ class _Search:
             self.misses.append(Miss(page.final_url, found_by, reason))
         return None
 
-    def _read(self, page: Fetched, kind: Kind) -> Listing:
+    async def _read(self, page: Fetched, kind: Kind) -> Listing:
         source = Source("probe", "", page.final_url, kind=kind, timezone=self.timezone)
-        return parse_listing(page, source, self.now)
+        return await self.read(partial(parse_listing, page, source, self.now), page)
 
-    def _parse(self, page: Fetched, kind: Kind) -> Listing | None:
+    async def _parse(self, page: Fetched, kind: Kind) -> Listing | None:
         try:
-            return self._read(page, kind)
+            return await self._read(page, kind)
         except ParseError:
             return None
 

@@ -12,9 +12,11 @@ import itertools
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 from typing import Literal
 
-from flows.discovery import discover, fetch_with
+from flows.discovery import Read, discover, fetch_with, read_with
 from flows.listing import parse_listing
 from flows.polite import PoliteFetcher
 from models.discovery import free_name, suggest_name
@@ -24,6 +26,7 @@ from models.kinds import POSTS, as_polled, public_address, recognise
 from models.records import Fetched, Kind, Source
 from models.subscriptions import Wish, Wishes
 from tasks.catalogue import is_name, source_from_texts
+from tasks.extraction import ExtractionPool
 from tasks.settings import Settings
 
 Fate = Literal["imported", "there", "twice", "bad", "failed"]
@@ -182,12 +185,16 @@ async def check_plan(settings: Settings, plan: Plan, tell: Tell) -> Plan:
     wanted = [line for line in plan.lines if line.source is not None]
     n_done = 0
     gate = asyncio.Semaphore(AT_ONCE)
-    async with PoliteFetcher(settings) as fetcher:
+    async with (
+        PoliteFetcher(settings) as fetcher,
+        ExtractionPool(settings.extract) as pool,
+    ):
+        finder = _Finder(fetcher, read_with(pool), settings.clock.now())
 
         async def check(line: Line) -> Line:
             nonlocal n_done
             async with gate:
-                checked = await _check_line(settings, fetcher, line)
+                checked = await _check_line(finder, line)
             n_done += 1
             tell(n_done, len(wanted))
             return checked
@@ -203,16 +210,25 @@ async def check_plan(settings: Settings, plan: Plan, tell: Tell) -> Plan:
     return after
 
 
-async def _check_line(settings: Settings, fetcher: PoliteFetcher, line: Line) -> Line:
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """What addresses are tried with."""
+
+    fetcher: PoliteFetcher
+    read: Read
+    now: datetime
+
+
+async def _check_line(finder: _Finder, line: Line) -> Line:
     assert line.source is not None
     try:
-        source, final_url = await _find(settings, fetcher, line.source)
+        source, final_url = await _find(finder, line.source)
     except (FetchError, ParseError) as error:
         return replace(line, fate="failed", words=str(error), source=None)
     return replace(line, words=source.url, source=source, final_url=final_url)
 
 
-async def _find(settings: Settings, fetcher: PoliteFetcher, source: Source) -> tuple[Source, str]:
+async def _find(finder: _Finder, source: Source) -> tuple[Source, str]:
     """Return a source as it can be polled, and where its address led.
 
     Raises
@@ -220,30 +236,31 @@ async def _find(settings: Settings, fetcher: PoliteFetcher, source: Source) -> t
     FetchError, ParseError
         If it cannot.
     """
-    polled, now = as_polled(source), settings.clock.now()
-    fetch = fetch_with(fetcher, source)
+    polled = as_polled(source)
+    fetch = fetch_with(finder.fetcher, source)
     if polled.kind == "auto":
-        return await _discover(settings, fetcher, source)
+        return await _discover(finder, source)
     answer = await fetch(polled.url)
     try:
-        listing = parse_listing(answer, polled, now)
+        listing = await finder.read(partial(parse_listing, answer, polled, finder.now), answer)
     except UnlistedError:
         raise
     except ParseError:
         if polled.kind in POSTS:
             raise
-        return await _discover(settings, fetcher, source)
+        return await _discover(finder, source)
     found = _named(source, listing.title)
     if polled.kind not in POSTS:
         found = replace(found, url=_settled_address(answer))
     return found, answer.final_url
 
 
-async def _discover(
-    settings: Settings, fetcher: PoliteFetcher, source: Source
-) -> tuple[Source, str]:
-    now, fetch = settings.clock.now(), fetch_with(fetcher, source)
-    candidates = (await discover(source.url, fetch, now=now, timezone=source.timezone)).found
+async def _discover(finder: _Finder, source: Source) -> tuple[Source, str]:
+    fetch = fetch_with(finder.fetcher, source)
+    discovery = await discover(
+        source.url, fetch, now=finder.now, timezone=source.timezone, read=finder.read
+    )
+    candidates = discovery.found
     if not candidates:
         raise ParseError(source.url, "no feed, news sitemap or list of articles there")
     best = candidates[0]

@@ -76,15 +76,12 @@ from models.records import (
     StoredArticle,
     Validators,
 )
+from tasks.extraction import SMALL_BYTES
 
 logger = logging.getLogger("newsbeat.poll")
 
 LARGE_BYTES = 2**20
 """Larger pages are packed in a thread: 20 MB take a second."""
-
-SMALL_BYTES = 32 * 1024
-"""Smaller listings are parsed on the spot. Larger ones go to a helper: a hostile megabyte
-can take a parser minutes, or gigabytes, and a helper can be ended."""
 
 REASON_CHARS = 500
 """A reason is read by people in one line; a server's own words may be longer."""

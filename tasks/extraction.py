@@ -42,6 +42,10 @@ from models.records import Article, Fetched, Source
 from tasks.articles import extract_article
 from tasks.settings import ExtractSettings
 
+SMALL_BYTES = 32 * 1024
+"""Smaller listings may be parsed on the spot. Larger ones are for a helper: a hostile megabyte
+can take a parser minutes, or gigabytes, and a helper can be ended."""
+
 SUSPECT_PAGES = 20
 """So many pages in a row must go well before a source is trusted again whose page did not."""
 
@@ -203,6 +207,19 @@ class ExtractionPool:
         )
         article, _ = await self.run(work, fetched.final_url, source.source)
         return article
+
+    async def read(self, work: Callable[[], T], page: Fetched, source: str) -> T:
+        """Return what `work` on a page makes: on the spot where it is small, else in a helper.
+
+        Raises
+        ------
+        ParseError, NewsbeatError
+            As :meth:`run` does.
+        """
+        if len(page.body) <= SMALL_BYTES:
+            return work()
+        found, _ = await self.run(work, page.final_url, source)
+        return found
 
     async def run(self, work: Callable[[], T], url: str, source: str) -> tuple[T, float]:
         """Return what `work` on one page makes, done in a helper, and its processor seconds.
@@ -561,7 +578,7 @@ def _result(payload: bytes) -> object:
         if not is_judgement and _was_memory_short():
             return MemoryError()
         if isinstance(error, ParseError):
-            return ParseError(error.url, error.reason)
+            return error
         return _Broken(f"{type(error).__name__}: {error}")
 
 

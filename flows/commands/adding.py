@@ -15,7 +15,7 @@ from rich.text import Text
 
 from flows.commands.saying import echo
 from flows.commands.screen import Column, fit_table, make_console, spell_command
-from flows.discovery import discover, fetch_with
+from flows.discovery import discover, fetch_with, read_with
 from flows.importing import address_key
 from flows.polite import PoliteFetcher
 from flows.supervisor import running_supervisor
@@ -24,6 +24,7 @@ from models.errors import ConfigError, ParseError, RefusedFetchError
 from models.harmless import one_line
 from models.records import HttpRules, Source
 from tasks.catalogue import Catalogue, check_timezone, read_catalogue, write_source
+from tasks.extraction import ExtractionPool
 from tasks.settings import Settings
 
 HOUR = timedelta(hours=1)
@@ -144,9 +145,16 @@ def _check_new(source: Source, known: Iterable[Source]) -> None:
 
 
 async def _discover(settings: Settings, probe: Source, timezone: str) -> Discovery:
-    async with PoliteFetcher(settings) as fetcher:
+    async with (
+        PoliteFetcher(settings) as fetcher,
+        ExtractionPool(settings.extract, keeps_spare=False) as pool,
+    ):
         return await discover(
-            probe.url, fetch_with(fetcher, probe), now=settings.clock.now(), timezone=timezone
+            probe.url,
+            fetch_with(fetcher, probe),
+            now=settings.clock.now(),
+            timezone=timezone,
+            read=read_with(pool),
         )
 
 

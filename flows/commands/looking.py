@@ -18,12 +18,9 @@ from models.errors import ConfigError, NewsbeatError, RefusedFetchError
 from models.harmless import one_line, printable
 from models.kinds import public_address
 from models.records import Fetched, HttpRules, Source
-from tasks.extraction import ExtractionPool
+from tasks.extraction import SMALL_BYTES, ExtractionPool
 from tasks.guard import is_own_network
 from tasks.settings import Settings
-
-SMALL_BYTES = 32 * 1024
-"""Larger pages are read in a helper process, which is ended where it takes too long."""
 
 MOST_S, MOST_MB = 5.0, 400
 """Seconds and MiB that one page may take here: somebody sits and waits."""

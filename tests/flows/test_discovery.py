@@ -3,10 +3,12 @@ from email.utils import format_datetime
 
 import pytest
 
-from flows.discovery import MAX_FEEDS, discover
+from flows.discovery import MAX_FEEDS, discover, read_with
 from models.discovery import make_source, suggest_name
 from models.errors import PermanentFetchError, UnlistedError
 from models.records import Fetched
+from tasks.extraction import ExtractionPool
+from tasks.settings import ExtractSettings
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 SITE = "https://news.example"
@@ -349,3 +351,12 @@ async def test_a_candidate_becomes_a_source_with_a_free_name():
 )
 def test_a_name_is_made_from_the_host(url, name):
     assert suggest_name(url) == name
+
+
+async def test_a_page_that_hangs_its_reader_is_a_miss_and_the_search_goes_on():
+    hanging = "<html>" + "<div>" * 200_000
+    web = Web({"/": hanging, "/rss": rss(range(5))})
+    async with ExtractionPool(ExtractSettings(timeout_s=1.0), keeps_spare=False) as pool:
+        found = await discover(f"{SITE}/", web.fetch, now=NOW, read=read_with(pool))
+    assert [candidate.url for candidate in found.found] == [f"{SITE}/rss"]
+    assert any("longer than 1 s" in miss.reason for miss in found.misses)
