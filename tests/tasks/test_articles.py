@@ -436,6 +436,40 @@ def test_real_dates_and_titles_are_found() -> None:
     assert n_titles / n_pages >= 0.55
 
 
+@pytest.mark.real
+@pytest.mark.skipif(not COLLECTION.exists(), reason="the real collections are absent")
+@pytest.mark.parametrize(
+    ("dataset", "n_articles"), [("article-extraction-benchmark", 40), ("fundus", 39)]
+)
+def test_real_articles_are_taken_for_articles(dataset: str, n_articles: int) -> None:
+    pages = pages_with_truth(dataset, n_pages=40)
+    assert sum(extract(body).kind == "article" for body, _ in pages) >= n_articles
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not COLLECTION.exists(), reason="the real collections are absent")
+@pytest.mark.parametrize(
+    ("site", "path"),
+    [("heise.de", "thema/IT"), ("welt.de", "politik/"), ("spiegel.de", "politik/")],
+)
+def test_real_sections_are_taken_for_lists(site: str, path: str) -> None:
+    bodies = captures_of(site, n_captures=5)
+    kinds = [extract(body, url=f"https://www.{site}/{path}").kind for body in bodies]
+    assert kinds == ["list"] * 5
+
+
+def captures_of(site: str, n_captures: int) -> list[bytes]:
+    rows = duckdb.sql(
+        f"SELECT archive, member FROM read_csv('{COLLECTION / 'index.csv'}') "
+        f"WHERE dataset = 'de-frontpages' AND site = '{site}' ORDER BY md5(member) "
+        f"LIMIT {n_captures}"
+    ).fetchall()
+    members = {member for _, member in rows}
+    with tarfile.open(COLLECTION / rows[0][0], "r:xz") as files:
+        found = [files.extractfile(each) for each in files if each.name in members]
+        return [data.read() for data in found if data is not None]
+
+
 def _aware(text: str) -> datetime:
     at = datetime.fromisoformat(text).replace(microsecond=0)
     return at if at.tzinfo else at.replace(tzinfo=UTC)
