@@ -7,9 +7,9 @@ for too much memory is refused it by the kernel, one that crashes is replaced; e
 one :class:`~models.errors.ParseError`, for that page. A helper ends when its parent does,
 however that came: the kernel kills it, and where the kernel cannot, its input has ended.
 
-A page is slow once its helper has worked on it for half a second. Its helper then leaves the
-line, gives way to everything else, and one that was kept ready takes its place: whoever
-waits behind a hostile page waits for half a second, not for its time limit.
+A page is slow once its helper has worked on it for a third of a second. Its helper then leaves
+the line, gives way to everything else, and one that was kept ready takes its place: whoever
+waits behind a hostile page waits for that long, not for its time limit.
 
 The pool is asyncio's own subprocesses: no threads to poll, nothing to fork, and a helper
 starts in a third of a second. Library pools on ``multiprocessing`` import the parent's
@@ -51,8 +51,12 @@ SUSPECT_PAGES = 20
 
 SUSPECT_NICENESS = 10
 
-PATIENCE_S = 0.5
-"""Processor time after which a page counts as slow. Ordinary ones take a twentieth of it."""
+PATIENCE_S = 0.3
+"""Processor time after which a page counts as slow. Ordinary ones take a tenth of it."""
+
+LARGE_BYTES = 2 * 2**20
+"""Larger pages wait for one another, as those of suspect sources do: whatever is in them, they
+take long, and few are any."""
 
 SUSPECT_AFTER_S = 5.0
 """A source whose slow page took so long, though it was read in the end, is suspect too."""
@@ -67,7 +71,7 @@ START_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 5.0
 _ALARM_SLACK_S = 30
 _MEBIBYTE = 2**20
-_LOOK_EVERY_S = 0.1
+_LOOK_EVERY_S = 0.05
 _LENGTH = struct.Struct("!Q")
 _PR_SET_PDEATHSIG = 1
 _LIMITED = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
@@ -256,7 +260,7 @@ class ExtractionPool:
         return cast("T", answer.value), answer.cpu_s
 
     async def _run_in_line(self, job: _Job) -> _Answer:
-        if job.source not in self._suspects:
+        if job.source not in self._suspects and len(job.payload) <= LARGE_BYTES:
             helper = await self._idle.get()
             # It may have become suspect while it waited.
             if job.source not in self._suspects:
