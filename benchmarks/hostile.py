@@ -4,7 +4,7 @@
 
 One collector, one event loop. The good source is polled twice a second: first alone, then while
 some hostile ones are polled without a pause beside it, then alone again, beside the next ones,
-and so on through each attack of ``parts/hostile.py`` and its pages that hang whoever reads them.
+and so on through each attack of ``parts/attacks.py`` and its pages that hang whoever reads them.
 A poll's delay is how much later it was over than it should have begun. Printed are the delays,
 how long the loop itself was held up, and beside whom the slowest poll was; the target is that no
 poll comes a second later for its neighbours.
@@ -16,12 +16,10 @@ import asyncio
 import contextlib
 import json
 import ssl
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median, quantiles
@@ -32,8 +30,8 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from parts.attacks import ATTACKS, H2_ATTACKS, PAGES, run_server
 from parts.certificates import make_certificate
-from parts.hostile import ATTACKS, H2_ATTACKS, PAGES
 from rig import markdown_table, say
 
 from flows.collector import Collector
@@ -57,9 +55,6 @@ WARM_UP_POLLS = 4
 
 LEFT_OUT = ("redirect to the cloud's keeper", "redirect to multicast", "redirect to nowhere")
 """They lead nowhere here: all hosts are the one hostile server."""
-
-SERVER = Path(__file__).parent / "parts" / "hostile.py"
-
 
 EVERY_S = 0.5
 """Between two polls of the good source."""
@@ -102,19 +97,6 @@ class Run:
     n_hostile: int = 0
     slowest_beside: str = ""
     outcomes: Counter[str] = field(default_factory=Counter)
-
-
-@contextlib.contextmanager
-def hostile_server(*words: str) -> Iterator[int]:
-    """Run a hostile server in a process of its own; gives its port."""
-    command = [sys.executable, str(SERVER), *words]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        yield int(server.stdout.readline())
-        server.kill()
 
 
 def host_of(number: int) -> str:
@@ -228,9 +210,9 @@ def compare(folder: Path, plan: Plan) -> tuple[Run, Run]:
     _, certificate = make_certificate(folder, names=names)
     tls = ssl.create_default_context(cafile=str(certificate))
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(hostile_server())
+        port = stack.enter_context(run_server())
         words = ("--tls", str(certificate), str(folder / "key.pem"))
-        h2_port = stack.enter_context(hostile_server(*words))
+        h2_port = stack.enter_context(run_server(*words))
         good_port = stack.enter_context(serve_in_process(web, settings.clock))
         (good,) = web.sources(good_port)
         hostile = hostile_sources(port, h2_port)[:: plan.step]

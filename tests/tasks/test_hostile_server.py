@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import ssl
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -26,7 +25,7 @@ from models.records import Fetched, HttpRules
 from tasks.fetch import Fetcher
 from tasks.settings import AgentSettings, FetchSettings, Settings
 
-HOSTILE = Path(__file__).parents[2] / "benchmarks" / "parts" / "hostile.py"
+ATTACKS = Path(__file__).parents[2] / "benchmarks" / "parts" / "attacks.py"
 HERE = HttpRules(allow_private=True)
 CAPS = FetchSettings(total_timeout_s=3.0, read_timeout_s=1.0, max_bytes=2**20)
 SETTINGS = Settings(
@@ -49,25 +48,15 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-hostile = load(HOSTILE)
-certificates = load(HOSTILE.with_name("certificates.py"))
-
-
-def start_server(*words: str) -> Iterator[int]:
-    command = [sys.executable, str(HOSTILE), *words]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        yield int(server.stdout.readline())
-        server.kill()
+attacks = load(ATTACKS)
+certificates = load(ATTACKS.with_name("certificates.py"))
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """A hostile server in a process of its own."""
-    yield from start_server()
+    with attacks.run_server() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +71,8 @@ def certificate(
 @pytest.fixture(scope="module")
 def h2_port(certificate: tuple[Path, Path]) -> Iterator[int]:
     """One that speaks HTTP/2."""
-    yield from start_server("--tls", *map(str, certificate))
+    with attacks.run_server("--tls", *map(str, certificate)) as found:
+        yield found
 
 
 @pytest.fixture
@@ -107,11 +97,11 @@ async def outcome_of(fetcher: Fetcher, url: str) -> tuple[str, str]:
     return "page", ""
 
 
-@pytest.mark.parametrize("name", hostile.ATTACKS)
+@pytest.mark.parametrize("name", attacks.ATTACKS)
 async def test_attack_ends_in_a_named_outcome_within_its_caps(
     port: int, fetcher: Fetcher, name: str
 ) -> None:
-    attack = hostile.ATTACKS[name]
+    attack = attacks.ATTACKS[name]
     began = time.monotonic()
     tracemalloc.start()
     try:
@@ -127,7 +117,7 @@ async def test_attack_ends_in_a_named_outcome_within_its_caps(
     assert await outcome_of(fetcher, f"http://127.0.0.1:{port}/honest") == ("page", "")
 
 
-@pytest.mark.parametrize("name", hostile.H2_ATTACKS)
+@pytest.mark.parametrize("name", attacks.H2_ATTACKS)
 async def test_http2_attack_ends_in_a_named_outcome_and_leaves_no_clogged_connection(
     h2_port: int, certificate: tuple[Path, Path], name: str
 ) -> None:
@@ -137,6 +127,6 @@ async def test_http2_attack_ends_in_a_named_outcome_and_leaves_no_clogged_connec
         outcome, reason = await outcome_of(fetcher, f"https://localhost:{h2_port}/{quote(name)}")
         assert outcome in ("transient", "permanent")
         assert reason
-        assert re.search(hostile.H2_ATTACKS[name].words, reason)
+        assert re.search(attacks.H2_ATTACKS[name].words, reason)
         assert time.monotonic() - began < MAX_S
         assert await outcome_of(fetcher, f"https://localhost:{h2_port}/honest") == ("page", "")

@@ -1,6 +1,6 @@
 """A web server that means harm: one attack a path, on loopback.
 
-``python benchmarks/parts/hostile.py [--tls CERTIFICATE KEY]`` prints its port and serves until
+``python benchmarks/parts/attacks.py [--tls CERTIFICATE KEY]`` prints its port and serves until
 its standard input ends. Requests for anything else are answered properly. What a fetcher
 must make of each attack stands beside it.
 """
@@ -14,6 +14,7 @@ import itertools
 import logging
 import os
 import ssl
+import subprocess
 import sys
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -429,6 +430,20 @@ async def _main(tls: ssl.SSLContext | None) -> None:
     async with server:
         await asyncio.to_thread(sys.stdin.read)
         os._exit(0)  # nothing here is worth a tidy end, least of all what hangs on purpose
+
+
+@contextlib.contextmanager
+def run_server(*words: str) -> Iterator[int]:
+    """Run this server in a process of its own; gives its port."""
+    command = [sys.executable, __file__, *words]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.kill()
 
 
 if __name__ == "__main__":
