@@ -192,7 +192,7 @@ def run_demo(
         screen.say(
             "reading the recording …" if data else "inventing a morning of twelve newsrooms …"
         )
-        # Its clock starts when everything is up; until then the web does not move.
+        # Its clock starts with the worker; until then the web does not move.
         web = read_recording(data, hours=hours) if data else _invent(hours, minutes * speed / 60)
         supervisor = Supervisor(settings, screen.say, _plain_environment())
         demo = _Demo(supervisor, web, minutes, speed, screen, meddle)

@@ -14,6 +14,7 @@ from tasks.changetally import ChangeTally, tally_change
 from tasks.prefect_server import read_outcome, read_runs, start_run
 from tasks.replay.history import RecordedWeb
 from tasks.settings import Settings
+from tasks.tally import read_tallies
 from tasks.warehouse_reader import open_reader
 
 ENOUGH_PAGES = {"redesigned": 8, "structured_half": 15}
@@ -40,6 +41,8 @@ class Rebuilt:
         What the flow run said that found it; empty where none failed.
     mending
         What the run said that set it right.
+    first_look_at
+        When its pages were first had; None where none was.
     """
 
     source: str
@@ -49,13 +52,23 @@ class Rebuilt:
     mended: ChangeTally
     failure: str = ""
     mending: str = ""
+    first_look_at: datetime | None = None
+
+    @property
+    def is_unknowable(self) -> bool:
+        """Whether nothing could be found: no page was seen as it was before.
+
+        The recorded time goes on while the worker starts, which may last past the rebuilding
+        where a machine is busy.
+        """
+        return self.first_look_at is None or self.first_look_at >= self.at
 
     @property
     def problems(self) -> Iterator[str]:
         """What is wrong, one sentence each."""
         found, mended = self.found, self.mended
         if found.found_at is None:
-            if found.n_pages >= ENOUGH_PAGES[self.layout]:
+            if not self.is_unknowable and found.n_pages >= ENOUGH_PAGES[self.layout]:
                 yield f"{self.source}: rebuilt, and not found in {found.n_pages} pages"
             return
         if not self.failure:
@@ -67,6 +80,10 @@ class Rebuilt:
         """Return what happened, for people."""
         found, mended = self.found, self.mended
         yield f"{self.source} {WORDS[self.layout]} from {self.at:%H:%M} on:"
+        if found.found_at is None and self.is_unknowable:
+            yield "  before that no page was seen to compare with: this machine started too slowly"
+            yield "  more time helps: `newsbeat demo --minutes 5`"
+            return
         if found.found_at is None:
             yield f"  not found in the {found.n_pages} pages since; that takes a few more"
             return
@@ -94,12 +111,14 @@ def mend_rebuilt(settings: Settings, api_url: str, web: RecordedWeb) -> tuple[Re
     }
     wrong = {source for source, tally in found.items() if tally.found_at is not None}
     failures = _await_failures(api_url, wrong)
+    with stopping_afterwards(), open_reader(settings) as reader:
+        looks = {source: tally.first_look_at for source, tally in read_tallies(reader).items()}
     mended = {source: _run_mending(api_url, source) for source in sorted(wrong)}
     return tuple(
         Rebuilt(
             source.source, redesign.layout, redesign.at, found[source.source],
             _tally(settings, source.source, redesign.at), failures.get(source.source, ""),
-            mended.get(source.source, ""),
+            mended.get(source.source, ""), looks.get(source.source),
         )
         for source in web.history
         for redesign in source.redesigns
