@@ -144,7 +144,7 @@ def worker(home: Path, parent: int | None) -> None:
     work(settings, parent)
 
 
-@main.command()
+@main.command(short_help="Make or renew a Prefect deployment for every source.")
 @HOME
 def deploy(home: Path) -> None:
     """Make or renew one Prefect deployment per source of the catalogue.
@@ -181,7 +181,7 @@ def poll(home: Path, source: str, as_json: bool) -> None:
     sys.exit(0 if report.is_good else 1)
 
 
-@main.command()
+@main.command(short_help="Show what broke, is late, was lost; then every source.")
 @HOME
 @AS_JSON
 def status(home: Path, as_json: bool) -> None:
@@ -200,7 +200,7 @@ def status(home: Path, as_json: bool) -> None:
         _print_rich(report)
 
 
-@main.command()
+@main.command(short_help="Serve the status page alone; `newsbeat up` does it too.")
 @HOME
 def page(home: Path) -> None:
     """Serve the status page alone, until Ctrl-C; `newsbeat up` does it by itself.
@@ -216,7 +216,7 @@ def page(home: Path) -> None:
     show_page(_settings(home))
 
 
-@main.command()
+@main.command(short_help="Run read-only SQL, at any time.")
 @HOME
 @click.argument("query", required=False)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -332,6 +332,7 @@ def backtest(
     type=click.Choice(["feed", "sitemap", "list", "article", "robots", "telegram"]),
     default="feed",
     show_default=True,
+    help="What stands there; feeds of mastodon, bluesky, reddit and youtube are feeds.",
 )
 @click.option("--base-url", help="Address that relative links are resolved against.")
 @click.option("--content-type", help="Content-Type header to read FILE with.")
@@ -552,7 +553,7 @@ def _say_progress(done: int, total: int) -> None:
         click.echo(f"\r{done} of {total} articles", nl=False, err=True)
 
 
-@main.command()
+@main.command(short_help="Show what people were told, what waits, what failed.")
 @HOME
 @click.option("--hours", default=24.0, show_default=True, help="How far back.")
 @AS_JSON
@@ -572,7 +573,7 @@ def notices(home: Path, hours: float, as_json: bool) -> None:
         _print_rich(found)
 
 
-@main.command()
+@main.command(short_help="Acknowledge a notice: its alert is not repeated any more.")
 @HOME
 @click.argument("notice")
 def ack(home: Path, notice: str) -> None:
@@ -586,7 +587,7 @@ def ack(home: Path, notice: str) -> None:
     echo(acknowledge(_settings(home), notice))
 
 
-@main.command("drift-bench")
+@main.command("drift-bench", short_help="Break pages in known ways: which detectors notice?")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--sites", default=8, show_default=True, type=click.IntRange(min=1), help="Sites.")
 @click.option(
@@ -779,7 +780,7 @@ def reextract(home: Path, source: str, since: Any, adopt: bool, as_json: bool) -
     _mend(home, "reextract", source, moment, adopt, as_json=as_json)
 
 
-@main.command()
+@main.command(short_help="Write the report of a day.")
 @HOME
 @click.option("--day", help="Such as 2026-03-01, today or yesterday; yesterday by default.")
 @click.option(

@@ -241,12 +241,19 @@ def repaired(source: Source, repair: Repair) -> Source:
     return replace(source, extract=rules)
 
 
-def unknown_source(name: str, known: Iterable[str]) -> ConfigError:
-    """Return the error for a source that is not in the catalogue, with near misses."""
+def unknown_source(
+    name: str, known: Iterable[str], left_out: Sequence[ConfigError] = ()
+) -> ConfigError:
+    """Return the error for a source that is not in the catalogue, with near misses.
+
+    Where entries were left out as wrong it may be one of them: the first is named.
+    """
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else "its names are in data/sources"
+    if left_out:
+        hint += f"; what is wrong there was left out (`newsbeat doctor` has it all): {left_out[0]}"
     return ConfigError("catalogue", "", None, f"there is no source {name!r}; {hint}")
 
 

@@ -35,7 +35,7 @@ AT_ONCE = 16
 """Addresses tried side by side; each host's own pace holds among them."""
 
 _PERMANENT_MOVES = frozenset({301, 308})
-_OF_ONES_OWN_NETWORK = ("http.allow_private", "http.connect_to")
+OF_ONES_OWN_NETWORK = frozenset({"http.allow_private", "http.connect_to"})
 """What a list from elsewhere must not set: it would open the network newsbeat runs in."""
 
 Tell = Callable[[int, int], None]
@@ -150,7 +150,7 @@ def _completed(wish: Wish, timezone: str | None, allow_private: bool) -> dict[st
     texts = {
         key: value
         for key, value in wish.values.items()
-        if allow_private or key not in _OF_ONES_OWN_NETWORK
+        if allow_private or key not in OF_ONES_OWN_NETWORK
     }
     service = recognise(wish.url)
     if texts.get("kind", "feed") == "feed" and service and public_address(service, wish.url):

@@ -232,6 +232,18 @@ def is_name(text: str) -> bool:
     return not _CHECKS["source"](text)
 
 
+def check_name(name: str) -> None:
+    """Check a name that was given on the command line.
+
+    Raises
+    ------
+    ConfigError
+        If it may not be the name of a source.
+    """
+    if fault := _CHECKS["source"](name):
+        raise ConfigError("--name", "source", name, fault)
+
+
 def _from_text(key: str, text: str, where: str) -> Any:
     wanted = TEXT_KEYS[key]
     if wanted is bool:

@@ -20,10 +20,10 @@ from flows.importing import address_key
 from flows.polite import PoliteFetcher
 from flows.supervisor import running_supervisor
 from models.discovery import Candidate, Discovery, make_source, spell_hours
-from models.errors import ConfigError, ParseError, RefusedFetchError
+from models.errors import ConfigError, NewsbeatError, ParseError, RefusedFetchError
 from models.harmless import one_line
 from models.records import HttpRules, Source
-from tasks.catalogue import Catalogue, check_timezone, read_catalogue, write_source
+from tasks.catalogue import Catalogue, check_name, check_timezone, read_catalogue, write_source
 from tasks.extraction import ExtractionPool
 from tasks.settings import Settings
 
@@ -67,6 +67,7 @@ def add_source(
         If the name is taken, it or the zone is not allowed, or the address is watched.
     """
     check_timezone(timezone)
+    _check_name(settings, name)
     say: Callable[[str], None] = (lambda _line: None) if quiet else echo
     say(f"looking at {url} …")
     probe = Source("probe", "probe", url, http=HttpRules(allow_private=allow_private))
@@ -128,6 +129,22 @@ def describe_start(settings: Settings, is_first: bool) -> str:
     if is_first:
         return "newsbeat is up: stop it and start it again, and it goes over to sources of yours"
     return "newsbeat is up: it collects what is new from now on"
+
+
+def _check_name(settings: Settings, name: str | None) -> None:
+    """Check a wanted name before anything is fetched for it.
+
+    Raises
+    ------
+    ConfigError
+        If it is no name, or somebody has it.
+    """
+    if name is None:
+        return
+    check_name(name)
+    known = read_catalogue(settings)
+    if not known.is_packaged and name in {source.source for source in known.sources}:
+        raise ConfigError("--name", "", None, f"a source called {name!r} is there already")
 
 
 def _check_new(source: Source, known: Iterable[Source]) -> None:
@@ -203,5 +220,9 @@ def _ask_which(found: list[Candidate]) -> Candidate:
     n_shown = min(len(found), SHOWN)
     if n_shown == 1:
         return found[0]
-    chosen = click.prompt("which one", type=click.IntRange(1, n_shown), default=1)
+    try:
+        chosen = click.prompt("which one", type=click.IntRange(1, n_shown), default=1)
+    except click.Abort:
+        click.echo(err=True)
+        raise NewsbeatError("nothing was chosen, nothing added; --yes takes the first") from None
     return found[chosen - 1]

@@ -37,11 +37,11 @@ def export(
         If there is no warehouse, or the file cannot be written.
     """
     if form == "opml":
-        return _write(export_opml(settings), out)
+        return _write(export_opml(settings), out, "the catalogue")
     if form == "csv" and what == CATALOGUE:
-        return _write(export_catalogue(settings), out)
+        return _write(export_catalogue(settings), out, "the catalogue")
     if form in FEEDS:
-        return _write(export_feed(settings, find_search(settings, search), form), out)
+        return _write(export_feed(settings, find_search(settings, search), form), out, search)
     span = read_span(since) if since else None
     moment = settings.clock.now() - span if span else None
     if out is not None:
@@ -51,12 +51,12 @@ def export(
     return _stream(settings, form, what, moment)
 
 
-def _write(text: str, out: Path | None) -> str:
+def _write(text: str, out: Path | None, what: str) -> str:
     if out is None:
         echo_for_programs(text.removesuffix("\n"))
         return ""
     write_text(out, text)
-    return str(out)
+    return f"{what} in {out}"
 
 
 def _stream(settings: Settings, form: str, what: str, since: datetime | None) -> str:

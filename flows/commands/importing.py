@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from flows.commands.adding import describe_first, describe_start
-from flows.importing import Fate, Line, Tell, check_plan, plan_import
+from flows.importing import OF_ONES_OWN_NETWORK, Fate, Line, Tell, check_plan, plan_import
+from flows.wording import spell_count
 from models.decoding import decode_bytes
 from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line
-from models.subscriptions import Form, make_tags, read_wishes
+from models.subscriptions import Form, Wishes, make_tags, read_wishes
 from tasks.catalogue import IMPORTED_FILE, check_timezone, read_catalogue, write_sources
 from tasks.settings import Settings
 
@@ -47,11 +48,12 @@ class ImportReport:
     lines: tuple[Line, ...]
     file: str
     notes: tuple[str, ...] = ()
+    is_trial: bool = False
 
     @property
     def is_good(self) -> bool:
-        """Whether every line is a source that is watched now."""
-        return not any(line.fate in ("bad", "failed") for line in self.lines)
+        """Whether there was a line, and every line is a source that is watched now."""
+        return bool(self.lines) and not any(line.fate in ("bad", "failed") for line in self.lines)
 
     def as_text(self) -> str:
         """Return the report: every line that was not imported, then the sum."""
@@ -61,8 +63,12 @@ class ImportReport:
             if line.fate != "imported"
         ]
         counts = Counter(line.fate for line in self.lines)
-        told = [f"{counts[fate]} {words}" for fate, words in _WORDS.items() if counts[fate]]
-        lines.append(f"{len(self.lines)} sources in the list: {', '.join(told) or 'none'}")
+        words = {**_WORDS, "imported": "would be imported"} if self.is_trial else _WORDS
+        told = [f"{counts[fate]} {words[fate]}" for fate in _WORDS if counts[fate]]
+        if told:
+            lines.append(f"{spell_count(len(self.lines), 'source')} in the list: {', '.join(told)}")
+        else:
+            lines.append("no source in the list; --format opml, csv or list says how to read it")
         return "\n".join([*lines, *self.notes])
 
     def as_json(self) -> dict[str, Any]:
@@ -128,14 +134,25 @@ def import_sources(
     )
     if check:
         plan = asyncio.run(check_plan(settings, plan, tell))
+    notes = [_describe_closed(wishes)] if not allow_private and _describe_closed(wishes) else []
     if not plan.sources or dry_run:
-        return ImportReport(tuple(plan.lines), "")
+        return ImportReport(tuple(plan.lines), "", tuple(notes), is_trial=dry_run)
     written = write_sources(settings.sources_folder, plan.sources, IMPORTED_FILE)
-    notes = [f"written to {written}"]
+    notes.append(f"written to {written}")
     if before.is_packaged:
         notes.append(describe_first(settings, before))
     notes.append(describe_start(settings, before.is_packaged))
     return ImportReport(tuple(plan.lines), str(written), tuple(notes))
+
+
+def _describe_closed(wishes: Wishes) -> str:
+    """Return which keys of a list were passed over, as they open one's own network."""
+    keys = sorted(
+        {key for wish in wishes.wanted for key in OF_ONES_OWN_NETWORK & wish.values.keys()}
+    )
+    if not keys:
+        return ""
+    return f"{' and '.join(keys)} of the list not taken: that needs --allow-private"
 
 
 def _read(path: Path) -> str:

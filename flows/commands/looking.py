@@ -14,7 +14,7 @@ import ada_url
 from flows.inspection import inspect_bytes
 from flows.polite import PoliteFetcher
 from models.answers import Accept
-from models.errors import ConfigError, NewsbeatError, RefusedFetchError
+from models.errors import ConfigError, NewsbeatError, ParseError, RefusedFetchError
 from models.harmless import one_line, printable
 from models.kinds import public_address
 from models.records import Fetched, HttpRules, Source
@@ -66,6 +66,8 @@ def look_at(
     ConfigError
         If there is no such file.
     """
+    if kind == "robots" and url is None and base_url is None:
+        raise ConfigError("--url", "", None, "name the address that is asked about: --url ADDRESS")
     if kind == "telegram":
         target = public_address("telegram", target) or target
     is_address = "://" in target
@@ -80,9 +82,15 @@ def look_at(
         url=url,
         now=settings.clock.now(),
     )
-    if len(page.body) <= SMALL_BYTES:
-        return work()
-    return asyncio.run(_in_helper(settings, work, page.url))
+    try:
+        if len(page.body) <= SMALL_BYTES:
+            return work()
+        return asyncio.run(_in_helper(settings, work, page.url))
+    except ParseError as error:
+        if kind == "feed" and error.reason.startswith("an HTML page"):
+            hint = "; --kind list or --kind article reads it, `newsbeat add` looks for its feed"
+            raise ParseError(error.url, error.reason + hint) from error
+        raise
 
 
 async def _in_helper(settings: Settings, work: Work, url: str) -> dict[str, Any]:
@@ -148,7 +156,7 @@ def render_findings(kind: str, findings: dict[str, Any]) -> str:
         and value not in (None, "", [])
     ]
     rows = findings.get("entries") or findings.get("links") or []
-    if rows:
+    if rows or "entries" in findings or "links" in findings:
         lines.append(f"{len(rows)} {'links' if 'links' in findings else 'entries'}:")
     for row in rows:
         lines.append(f"  {one_line(row.get('published_at') or 'undated'):25}  {_title(row)}")

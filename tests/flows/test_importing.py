@@ -286,8 +286,26 @@ def test_a_plain_list_is_an_address_a_line(home):
 
 def test_standard_input_is_read_and_nothing_is_written_where_that_is_asked_for(home):
     result = run(home, "import", "-", "--dry-run", stdin="https://one.example/\n")
-    assert "1 imported" in result.output
+    assert "1 source in the list: 1 would be imported" in result.output
     assert sources(home) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['<opml version="2.0"><body/></opml>', '<?xml version="1.0"?><opml version="2.0"><bo']
+)
+def test_a_list_without_any_source_is_no_success(home, text):
+    result = bring(home, text)
+    assert result.exit_code == 1
+    assert "no source in the list; --format" in result.output
+
+
+def test_keys_that_open_ones_own_network_are_said_where_they_are_not_taken(home):
+    table = "url,http.allow_private\nhttps://one.example/rss,true\n"
+    assert "http.allow_private of the list not taken: that needs --allow-private" in (
+        bring(home, table, "list.csv", "--dry-run").output
+    )
+    assert "not taken" not in bring(home, table, "list.csv", "--allow-private").output
+    assert [source.http.allow_private for source in sources(home)] == [True]
 
 
 def test_a_zone_that_does_not_exist_is_said_once(home):
