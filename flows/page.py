@@ -283,7 +283,7 @@ class StatusPages:
         lags = with_targets(overview.lags, self._targets())
         overview = replace(overview, lags=lags)
         cards = make_cards(overview, report.broken, report.late)
-        headline = describe_cards(cards, len(report.rows))
+        headline = describe_cards(cards, len(report.rows), len(report.unread))
         trouble = standing.trouble
         if not trouble and not report.is_live:
             trouble = "No worker runs here: nothing is collected. `newsbeat up` starts it."

@@ -304,6 +304,9 @@ async def _compare(collector: Collector, findings: Findings, listing: Listing) -
         findings.possible_loss = _has_gap(listing, listed, known)
         findings.overlap = not findings.possible_loss
     findings.outcome = "new" if findings.entries else "empty"
+    if not listing.entries and listing.warnings:
+        # Nothing listed may be nothing there, or nothing that could be read: it is told apart.
+        findings.reason = one_line("; ".join(listing.warnings))[:REASON_CHARS]
 
 
 def _has_gap(listing: Listing, listed: Sequence[NewEntry], known: Collection[str]) -> bool:

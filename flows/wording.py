@@ -20,7 +20,7 @@ def describe_poll(result: PollResult) -> str:
     elif poll.outcome == "not_modified":
         parts.append("nothing new (304)")
     else:
-        parts.append("nothing new")
+        parts.append(f"nothing listed: {poll.reason}" if poll.reason else "nothing new")
     if poll.articles_stored:
         parts.append(f"{spell_count(poll.articles_stored, 'article')} stored")
     if result.pending:

@@ -74,7 +74,7 @@ def make_cards(
             "broken",
             "Broken",
             "broken",
-            "Every source answers.",
+            "No source fails time and again.",
             tuple(_find_broken(broken, overview)),
         ),
         Card(
@@ -94,8 +94,11 @@ def make_cards(
     )
 
 
-def describe_cards(cards: Iterable[Card], n_sources: int) -> str:
+def describe_cards(cards: Iterable[Card], n_sources: int, n_unread: int = 0) -> str:
     """Return the headline: ``2 broken, 1 late`` or that all is well.
+
+    Sources whose last poll brought no answer, `n_unread` of them, are no trouble yet, but not
+    well either.
 
     Examples
     --------
@@ -103,10 +106,14 @@ def describe_cards(cards: Iterable[Card], n_sources: int) -> str:
     '1 late'
     >>> describe_cards([], 9)
     'All 9 sources are well'
+    >>> describe_cards([], 9, 2)
+    '2 of 9 sources could not be read last time'
     """
     parts = [f"{len(card.troubles)} {card.noun}" for card in cards if card.troubles]
     if parts:
         return ", ".join(parts)
+    if n_unread:
+        return f"{n_unread} of {n_sources} sources could not be read last time"
     return f"All {n_sources} sources are well" if n_sources else "No source yet"
 
 

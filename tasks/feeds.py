@@ -163,7 +163,9 @@ def _finished(listing: Listing, dates: DateReader, keep_unaddressed: bool) -> Li
     entries = tuple(entry for entry in listing.entries if entry.url or keep_unaddressed)
     warnings = [*listing.warnings, *dates.warnings()]
     if len(entries) < len(listing.entries):
-        warnings.append(f"{len(listing.entries) - len(entries)} entries have no address")
+        n_left_out = len(listing.entries) - len(entries)
+        has = "entry has" if n_left_out == 1 else "entries have"
+        warnings.append(f"{n_left_out} {has} no address")
     entries, mended = mend_dates(entries, dates.zone, dates.now)
     return replace(
         listing,

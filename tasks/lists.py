@@ -268,6 +268,8 @@ def _warnings(links: list[_Link], chosen: list[_Link], rules: ListRules) -> list
         return []
     if rules.links or rules.url_pattern:
         return ["the rules of the source match no link of this page"]
+    if not links:
+        return ["no link to another page of its own site"]
     return [f"none of {len(links)} own links looks like an article's"]
 
 

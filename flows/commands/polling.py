@@ -36,10 +36,13 @@ class PollReport:
         for item in self.result.articles:
             title = one_line(item.article.title or "(no title)")
             lines.append(f"  {item.published_at or 'undated'!s:25} {title}")
-        lines += [
-            f"  level {hit.level}  {hit.rule}: {one_line(hit.explanation)}"
-            for hit in self.result.hits
-        ]
+        if poll.outcome == "refused" and poll.reason.endswith("this source does not allow"):
+            lines.append("  where it is a site of yours: allow_private = true in its [source.http]")
+        titles = {item.article_id: item.article.title for item in self.result.articles}
+        for hit in self.result.hits:
+            title = one_line(titles.get(hit.article_id) or "(no title)")
+            lines.append(f"  level {hit.level}  {hit.rule}: {title}")
+            lines.append(f"           {one_line(hit.explanation)}")
         lines.append(f"  {poll.decision.reason} (at {poll.decision.due_at:%Y-%m-%d %H:%M:%S} UTC)")
         return "\n".join(lines)
 
@@ -101,7 +104,8 @@ def poll_once(settings: Settings, source: str) -> PollReport:
         for problem in catalogue.problems:
             if problem.value == source or problem.key.startswith(f"{source}."):
                 raise problem
-        raise unknown_source(source, [known.source for known in catalogue.sources])
+        known = [known.source for known in catalogue.sources]
+        raise unknown_source(source, known, catalogue.problems)
     if running_supervisor(settings) is not None:
         raise NewsbeatError(
             "newsbeat is up here, and one process polls at a time; to poll at once, open"

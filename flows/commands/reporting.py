@@ -25,6 +25,9 @@ LATE_WALL_S = 20.0
 """A poll that is due longer ago than both is late: the worker starts polls within seconds,
 which are minutes of a replay."""
 
+UNREAD_SHOWN = 8
+"""Sources not read last time that are named with the reason: one failure is soon over."""
+
 WIDEST_REASON = 48
 """Characters of a reason shown in the table; Prefect's pages have it whole."""
 
@@ -62,6 +65,16 @@ class StatusReport:
         return [row for row in self.rows if row.state in ("failing", "drifted", "gone")]
 
     @property
+    def unread(self) -> list[SourceStatus]:
+        """Sources whose last poll brought no answer, and that are not broken, or not yet."""
+        broken = {row.source for row in self.broken}
+        return [
+            row
+            for row in self.rows
+            if row.last_outcome in ("failed", "refused") and row.source not in broken
+        ]
+
+    @property
     def late(self) -> list[SourceStatus]:
         """Sources whose next poll is overdue."""
         if not self.is_live:
@@ -84,6 +97,7 @@ class StatusReport:
             f"{len(rows)} {what}"
             for rows, what in (
                 (self.broken, "broken"),
+                (self.unread, "not read last time"),
                 (self.late, "late"),
                 (self.lossy, "with possible loss"),
             )
@@ -110,6 +124,7 @@ class StatusReport:
             "now": self.now.isoformat(),
             "is_live": self.is_live,
             "broken": [row.source for row in self.broken],
+            "unread": [row.source for row in self.unread],
             "late": [row.source for row in self.late],
             "possible_losses": [row.source for row in self.lossy],
             "budget": asdict(self.budget) if self.budget else None,
@@ -150,6 +165,12 @@ class StatusReport:
             good = f", last good poll {self._ago(since)}" if since else ", never read yet"
             reason = one_line(row.last_reason or row.reason)
             lines.append(Text(f"broken  {row.source}: {reason}{good}", style="red"))
+        for row in self.unread[:UNREAD_SHOWN]:
+            reason = one_line(row.last_reason or "")
+            lines.append(Text(f"{row.last_outcome:<7} {row.source}: {reason}", style="yellow"))
+        if len(self.unread) > UNREAD_SHOWN:
+            more = len(self.unread) - UNREAD_SHOWN
+            lines.append(Text(f"… and {more} more not read last time", style="yellow"))
         for incident in self.incidents:
             # Sources that fail or are gone have been named.
             if incident.kind not in ("failing", "gone"):

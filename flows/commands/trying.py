@@ -174,7 +174,8 @@ def try_rules(
     refuse_empty(book)
     matcher = book.matcher()
     tried = {rule.rule: Tried(rule) for rule in book.rules}
-    begun = settings.clock.now() - span
+    now = settings.clock.now()
+    begun, first_at = now - span, now
     sample: list[tuple[Passage, Origin]] = []
     n_articles = 0
     with open_reader(settings) as reader:
@@ -186,12 +187,15 @@ def try_rules(
             for match in matcher.match(passage, origin):
                 tried[match.rule.rule].note(match, source, title or "", stored_at)
             n_articles += 1
+            first_at = min(first_at, stored_at)
             if len(sample) < TIMED_ARTICLES:
                 sample.append((passage, origin))
             if n_articles % PAGE == 0:
                 on_progress(n_articles, total)
     _measure(list(tried.values()), sample)
-    days = max(span / timedelta(days=1), 1e-9)
+    # Where less was collected than is asked for, a month would make every rule look rare.
+    covered = min(span, max(now - first_at, timedelta(days=1)))
+    days = max(covered / timedelta(days=1), 1e-9)
     return TryReport(tuple(tried.values()), begun, days, n_articles, book.problems)
 
 

@@ -344,7 +344,9 @@ class _Trial:
         if len(self._ready.wanted) > 1:
             parts.append(f"all {len(self._ready.wanted)} things the rule wants are there")
         if width is not None:
-            parts.append(f"within {width} words ({self._rule.near} allowed)")
+            parts.append(
+                f"within {width} {'word' if width == 1 else 'words'} ({self._rule.near} allowed)"
+            )
         if self._rule.none:
             parts.append("nothing it excludes is")
         return ", ".join(parts)

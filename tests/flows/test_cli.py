@@ -11,8 +11,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +206,61 @@ def test_a_broken_entry_is_named_when_it_is_polled_and_the_others_still_work(
     file.write_text('[[source]]\nsource = "moor"\ntitle = "M"\nurl = "nowhere"\nkind = "feed"\n')
     sentence = said(run("poll", "moor"))
     assert "moor" in sentence
+    assert "url = 'nowhere' is not allowed" in sentence
     assert run("poll", "harbour").exit_code == 0
+
+
+def write_private(home: Home, served: str, kind: str, rest: str = "") -> None:
+    """Write a source `mine` of this machine into the catalogue."""
+    file = home.folder / "data" / "sources" / "mine.toml"
+    entry = f'[[source]]\nsource = "mine"\nurl = "{served}"\nkind = "{kind}"\n{rest}'
+    file.write_text(entry, encoding="utf-8")
+
+
+def test_a_source_of_ones_own_network_is_told_how_it_is_allowed(run: Run, home: Home) -> None:
+    write_private(home, f"http://127.0.0.1:{home.served.port}/rss", "feed")
+    result = run("poll", "mine")
+    assert result.exit_code == 1
+    assert "allow_private = true in its [source.http]" in result.stdout
+
+
+class CutOff(BaseHTTPRequestHandler):
+    """Serves a feed that ends in its first entry."""
+
+    def do_GET(self) -> None:
+        body = b"<rss><channel><item><title>broken" if self.path == "/rss" else b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "application/rss+xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_a_feed_of_which_nothing_could_be_read_does_not_pass_for_a_quiet_one(
+    run: Run, home: Home
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), CutOff) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/rss"
+        write_private(home, address, "feed", "[source.http]\nallow_private = true\n")
+        result = run("poll", "mine")
+        server.shutdown()
+    assert "mine: nothing listed: not well-formed XML" in result.stdout
+    assert "1 entry has no address" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("Big Name!", "a name is 2 to 63"), ("harbour", "there already")]
+)
+def test_a_name_is_checked_before_anything_is_fetched(
+    run: Run, home: Home, name: str, says: str
+) -> None:
+    result = run("add", "http://127.0.0.1:9/", "--allow-private", "--name", name)
+    assert says in said(result)
+    assert "looking at" not in result.stdout
 
 
 def test_nobody_outside_is_asked_without_a_contact(run: Run, home: Home) -> None:
@@ -329,6 +385,25 @@ def test_a_page_that_is_no_such_thing_is_one_sentence(run: Run, tmp_path: Path, 
     result = run("inspect", "page", "--kind", kind)
     assert result.exit_code in ({0, 1} if kind in ("robots", "list") else {1})
     assert "Traceback" not in result.output
+
+
+def test_what_reads_an_html_page_is_named_where_a_feed_was_expected(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "page.html").write_text("<!DOCTYPE html><html><body>Hello</body></html>")
+    assert "--kind list or --kind article" in said(run("inspect", "page.html"))
+
+
+def test_a_robots_txt_is_explained_for_an_address_only(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /\n")
+    assert "--url ADDRESS" in said(run("inspect", "robots.txt", "--kind", "robots"))
+
+
+def test_a_listing_without_an_entry_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "feed.xml").write_text("<rss><channel><item><title>broken")
+    text = run("inspect", "feed.xml").stdout
+    assert "0 entries:" in text
+    assert "warning: 1 entry has no address" in text
 
 
 def test_a_file_that_is_not_there_is_named(run: Run) -> None:

@@ -22,13 +22,17 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.cli import main
+from flows.commands.adding import _ask_which
 from flows.commands.asking import ask
+from flows.commands.rebuilding import Rebuilt
 from flows.commands.reporting import StatusReport
 from flows.commands.running import Stopped, stopping_afterwards, stopping_on_signals
 from flows.commands.screen import Column, Screen, fit_table, spell_command
 from flows.supervisor import running_supervisor
+from models.errors import NewsbeatError
 from models.records import Incident, SourceStatus
 from tasks.catalogue import read_catalogue
+from tasks.changetally import ChangeTally
 from tasks.clock import Clock
 from tasks.prefect_server import find_free_port
 from tasks.replay.history import RecordedSource, RecordedWeb, write_catalogue
@@ -154,6 +158,49 @@ def test_one_line_says_all_is_well():
     assert WELL.in_one_line() == (
         "2026-03-05 12:00 UTC  2 sources, all well; 2,468 articles, 40 polls, lag 2.5 min"
     )
+
+
+def test_a_source_that_was_not_read_last_time_does_not_pass_for_well():
+    walled = status_of("walled", last_outcome="failed", last_reason="HTTP 403 Forbidden")
+    shut = status_of("shut", last_outcome="refused", last_reason="robots.txt says 'Disallow: /'")
+    report = StatusReport((*WELL.rows, walled, shut), NOW, is_live=True)
+    text = "\n".join(shown(report, 200))
+    assert "4 sources, 2 not read last time;" in text
+    assert "failed  walled: HTTP 403 Forbidden" in text
+    assert "refused shut: robots.txt says" in text
+    assert report.as_json()["unread"] == ["walled", "shut"]
+
+
+def test_of_many_that_were_not_read_last_time_only_some_are_named():
+    rows = tuple(status_of(f"s{number}", last_outcome="failed") for number in range(20))
+    text = "\n".join(shown(StatusReport(rows, NOW, is_live=False), 200))
+    assert "… and 12 more not read last time" in text
+
+
+@pytest.mark.parametrize(
+    ("first_look_at", "says"),
+    [
+        (None, "no page was seen to compare with"),
+        (NOW, "no page was seen to compare with"),
+        (NOW - timedelta(minutes=1), "not found in the 50 pages since"),
+    ],
+)
+def test_a_demo_that_started_too_late_does_not_pass_for_one_that_missed_a_rebuilding(
+    first_look_at, says
+):
+    tally = ChangeTally(None, 50, 0, 0, 0, 0, 0, 0, "", is_open=False)
+    site = Rebuilt("harbour", "redesigned", NOW, tally, tally, first_look_at=first_look_at)
+    assert says in "\n".join(site.in_lines())
+    assert bool(list(site.problems)) == ("not found" in says)
+
+
+def test_where_nobody_can_be_asked_which_find_it_is_the_way_out_is_named():
+    found: list[Any] = ["a feed", "a list"]
+    with (
+        CliRunner().isolation(input=""),
+        pytest.raises(NewsbeatError, match="--yes takes the first"),
+    ):
+        _ask_which(found)
 
 
 def test_sql_shows_numbers_and_times_as_people_read_them(tmp_path):

@@ -56,6 +56,11 @@ def test_all_is_well_where_nothing_is_wrong():
     assert describe_cards(found, 12) == "All 12 sources are well"
 
 
+def test_sources_that_were_not_read_last_time_do_not_pass_for_well():
+    found = make_cards(Overview(now=NOW), (), ())
+    assert describe_cards(found, 12, 2) == "2 of 12 sources could not be read last time"
+
+
 def test_a_failing_source_is_broken_since_its_last_good_poll():
     (trouble,) = cards([status("daily", state="failing", last_reason="HTTP 503")])["broken"]
     assert (trouble.source, trouble.words) == ("daily", "failing: HTTP 503")

@@ -180,6 +180,8 @@ def test_guid_stands_in_for_a_link_only_if_it_is_one() -> None:
     listing = parse(feed)
     assert [entry.title for entry in listing.entries] == ["A"]
     assert "2 entries have no address" in listing.warnings
+    one = parse(rss("<item><title>C</title><guid>c</guid></item>"))
+    assert one.warnings == ("1 entry has no address",)
 
 
 def dated(written: str, timezone: str = "UTC") -> Listing:

@@ -100,6 +100,10 @@ def test_page_without_articles_is_empty_with_a_warning() -> None:
     assert listing.warnings == ("none of 2 own links looks like an article's",)
 
 
+def test_page_without_any_link_says_so() -> None:
+    assert parse(page("<p>hello</p>")).warnings == ("no link to another page of its own site",)
+
+
 def test_strangers_are_dropped_even_if_they_name_the_domain() -> None:
     links = (
         teaser("https://vesti.example.evil.test/2024/05/06/long-story-11111.html")
