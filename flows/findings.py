@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from flows.watching import Judged, ReadPage
 from models.records import (
     Conduct,
+    Fetched,
     Hop,
     Incident,
     IncidentKind,
@@ -23,6 +26,15 @@ from models.records import (
     StoredArticle,
     Validators,
 )
+
+if TYPE_CHECKING:
+    from flows.collector import Collector
+
+REASON_CHARS = 500
+"""A reason is read by people in one line; a server's own words may be longer."""
+
+LARGE_BYTES = 2**20
+"""Larger pages are packed in a thread: 20 MB take a second."""
 
 
 @dataclass
@@ -70,6 +82,19 @@ class Findings:
         """Where the source is polled: the catalogue's address, or the one it moved to."""
         return self.conduct.address or self.source.url
 
+    def wanted(self, item: NewEntry, owed: PendingArticle | None = None) -> PendingArticle:
+        """Return the article of an entry as one to fetch; tries before count, however listed."""
+        entry = item.entry
+        return PendingArticle(
+            item.entry_id,
+            entry.url,
+            entry.title,
+            entry.summary,
+            entry.published_at,
+            attempts=owed.attempts if owed else 0,
+            first_url=self.first_urls.get(item.entry_id),
+        )
+
     def owe(self, items: Iterable[PendingArticle], try_at: datetime, reason: str) -> None:
         """Note those of `items` as owed that are neither settled nor owed already."""
         done = {*self.settled, *(item.entry_id for item in self.pending)}
@@ -87,3 +112,13 @@ class Findings:
             yield
         finally:
             self.cpu_s += time.thread_time() - before
+
+
+async def keep_page(collector: Collector, findings: Findings, answer: Fetched) -> Page:
+    """Return where a page was kept; packing a large one must not hold up all other polls."""
+
+    def store() -> Page:
+        with findings.timing_cpu():
+            return collector.pages.store(answer, findings.source.source)
+
+    return await asyncio.to_thread(store) if len(answer.body) > LARGE_BYTES else store()
