@@ -20,6 +20,7 @@ from models.errors import ConfigError, NewsbeatError
 from models.harmless import one_line
 from tasks.catalogue import Catalogue, read_catalogue
 from tasks.channels import Channels
+from tasks.pageserver import PageServer
 from tasks.prefect_server import RunningServer
 from tasks.rulebook import read_rulebook
 from tasks.settings import SETTINGS_FILE, Settings
@@ -154,11 +155,16 @@ def _run(supervisor: Supervisor, n_sources: int, screen: Screen) -> None:
         supervisor.watch()
 
 
+def say_moved(page: PageServer, settings: Settings) -> str:
+    """Return why the page is not where the settings say; empty where it is."""
+    return f" (port {settings.page.port} is taken)" if page.is_elsewhere else ""
+
+
 def say_addresses(supervisor: Supervisor, server: RunningServer, screen: Screen) -> None:
     """Say where to look at what goes on."""
     settings, page = supervisor.settings, supervisor.page
     if page is not None:
-        moved = f" (port {settings.page.port} is taken)" if page.is_elsewhere else ""
+        moved = say_moved(page, settings)
         screen.say(f"page      {page.url}   what broke, what is late, what was lost{moved}")
     screen.say(f"Prefect   {server.ui_url}/deployments   a deployment for each source")
     screen.say(f"          {server.ui_url}/artifacts     and a page: its polls, lag, next poll")

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from flows.commands.running import Stopped, stopping_on_signals
+from flows.commands.running import Stopped, say_moved, stopping_on_signals
 from flows.page import make_page_server
 from tasks.settings import Settings
 
@@ -24,7 +24,7 @@ def show_page(settings: Settings) -> None:
     with make_page_server(settings) as page:
         try:
             with stopping_on_signals():
-                click.echo(f"{page.url}   Ctrl-C stops it")
+                click.echo(f"{page.url}   Ctrl-C stops it{say_moved(page, settings)}")
                 while True:
                     time.sleep(SLEEP_S)
         except Stopped:

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +23,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli import main
+from flows.commands.running import say_moved
+from flows.page import make_page_server
 from flows.supervisor import running_supervisor
 from tasks.catalogue import read_catalogue
 from tasks.clock import Clock
@@ -356,6 +359,15 @@ def test_before_the_first_poll_the_way_out_is_named(run: Run, home: Home) -> Non
         sentence = said(run(*command))
         assert "there is no warehouse yet" in sentence
         assert "newsbeat poll" in sentence
+
+
+def test_the_page_alone_says_that_its_port_is_taken(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (tmp_path / "newsbeat.toml").write_text(f"[page]\nport = {port}\n")
+        settings = read_settings(tmp_path, {})
+        with make_page_server(settings) as page:
+            assert say_moved(page, settings) == f" (port {port} is taken)"
 
 
 # Inspecting
