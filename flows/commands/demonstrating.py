@@ -54,6 +54,9 @@ NOON = datetime(2025, 3, 4, 12, tzinfo=UTC)
 LEAST_REBUILT_HOURS = 1.5
 """In less recorded time too few pages come after a rebuilding to tell."""
 
+WORKER_START_S = 15.0
+"""So long the worker may take to its first polls, on a machine with some other work."""
+
 LINE_S = 10.0
 """Where nothing moves, a line this often."""
 
@@ -192,8 +195,8 @@ def run_demo(
         screen.say(
             "reading the recording …" if data else "inventing a morning of twelve newsrooms …"
         )
-        # Its clock starts with the worker; until then the web does not move.
-        web = read_recording(data, hours=hours) if data else _invent(hours, minutes * speed / 60)
+        # Its clock starts once the server is there; until then the web does not move.
+        web = read_recording(data, hours=hours) if data else _invent(hours, minutes, speed)
         supervisor = Supervisor(settings, screen.say, _plain_environment())
         demo = _Demo(supervisor, web, minutes, speed, screen, meddle)
         try:
@@ -208,14 +211,14 @@ def run_demo(
                 supervisor.stop()
 
 
-def _invent(hours: float, collected_hours: float) -> RecordedWeb:
+def _invent(hours: float, minutes: float, speed: float) -> RecordedWeb:
     """Return the web that ships; where there is time for it, noon comes a third of the way in.
 
-    At noon two of its sites are rebuilt.
+    At noon two of its sites are rebuilt: by then the worker must have seen them as they were.
     """
-    if collected_hours < LEAST_REBUILT_HOURS:
+    if minutes * speed / 60 < LEAST_REBUILT_HOURS:
         return sample_web(hours=hours)
-    start = NOON - timedelta(hours=collected_hours / 3)
+    start = NOON - timedelta(minutes=minutes / 3, seconds=WORKER_START_S) * speed
     return sample_web(start, hours=hours, rebuilt_at=NOON)
 
 

@@ -142,7 +142,7 @@ def test_the_demo_stores_every_listed_entry_once(home: Path) -> None:
 
 def test_the_demo_finds_and_mends_the_sites_that_are_rebuilt_at_noon(home: Path) -> None:
     states = RunStates()
-    # Two and a half hours from ten past eleven on.
+    # Two and a half hours from a quarter to eleven on, and the seconds the worker takes to start.
     outcome = run_demo(
         home, minutes=1.5, speed=100.0, quiet=True, port=find_free_port(), meddle=states
     )
