@@ -15,7 +15,7 @@ import pytest
 
 from flows.collector import Collector
 from flows.poll import poll_source
-from models.records import PollResult, Source
+from models.records import HttpRules, PollResult, Source
 from tasks.catalogue import Catalogue
 from tasks.clock import Clock
 from tasks.replay.history import (
@@ -198,6 +198,23 @@ BROWSER_WORDS = (
     " --disable-background-networking --disable-component-update --disable-dev-shm-usage"
 )
 """Without a screen, and without calls to its maker."""
+
+
+@pytest.fixture
+def open_press(open_newsroom: Any, site: Any) -> Callable[..., Any]:
+    """Opens a newsroom whose only source lies on the test's own site."""
+    source = Source(
+        "harbour",
+        "Press",
+        "http://press.example/feed",
+        kind="feed",
+        http=HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0),
+    )
+
+    def open_one(change: Callable[[Source], Source] = lambda source: source, **given: Any) -> Any:
+        return open_newsroom(change=lambda _: change(source), **given)
+
+    return open_one
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from models.records import Article, Fetched, HttpRules, Source
+from models.records import Article, Fetched, Source
 from tasks.pages import read_page
 from tasks.replay.history import RecordedEntry, StoredPage
 from tasks.replay.sample import sample_web
@@ -374,23 +374,6 @@ def feed_of(room: Any, names: list[str], title: Callable[[str], str] = str.title
         for name in names
     )
     return f"<rss version='2.0'><channel><title>Press</title>{items}</channel></rss>".encode()
-
-
-@pytest.fixture
-def open_press(open_newsroom: Any, site: Any) -> Callable[..., Any]:
-    """Opens a newsroom whose only source lies on the test's own site."""
-    source = Source(
-        "harbour",
-        "Press",
-        "http://press.example/feed",
-        kind="feed",
-        http=HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0),
-    )
-
-    def open_one(change: Callable[[Source], Source] = lambda source: source, **given: Any) -> Any:
-        return open_newsroom(change=lambda _: change(source), **given)
-
-    return open_one
 
 
 async def test_an_edited_article_becomes_a_version(open_press: Any, site: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,23 +43,6 @@ def publish(site: Any, items: Sequence[Item]) -> None:
     for item in items:
         page = f"<!doctype html><title>{item.title}</title><h1>{item.title}</h1>{TEXT}"
         site.add(item.link.partition("press.example")[2], page.encode())
-
-
-@pytest.fixture
-def open_press(open_newsroom: Any, site: Any) -> Callable[..., Any]:
-    """Opens a newsroom whose only source lies on the test's own site."""
-    source = Source(
-        "harbour",
-        "Press",
-        "http://press.example/feed",
-        kind="feed",
-        http=HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0),
-    )
-
-    def opened(**changes: Any) -> Any:
-        return open_newsroom(change=lambda _: replace(source, **changes))
-
-    return opened
 
 
 def link(path: str) -> str:
@@ -233,7 +216,7 @@ async def test_identity_stays_when_a_source_gives_its_entries_other_identifiers(
 async def test_a_source_may_say_what_its_entries_are_known_by(
     open_press: Any, site: Any, identity: str, n_new: int
 ) -> None:
-    async with open_press(identity=identity) as room:
+    async with open_press(lambda source: replace(source, identity=identity)) as room:
         date = written(datetime(2024, 5, 6, 9, 30, tzinfo=UTC))
         stays = Item("A tram", link("tram"), "tag:tram", date)
         publish(site, [Item("A bridge", link("bridge"), "tag:1", date), stays])
@@ -291,7 +274,7 @@ async def test_sources_that_turn_out_to_read_one_list_are_named(
 async def test_a_source_may_be_capped_and_the_newest_of_its_entries_are_taken(
     open_press: Any, site: Any, oldest_first: bool
 ) -> None:
-    async with open_press(max_entries=5) as room:
+    async with open_press(lambda source: replace(source, max_entries=5)) as room:
         now = room.clock.now()
         items = [
             Item(f"Letter {n}", link(f"l{n}"), date=written(now - timedelta(hours=n)))

@@ -5,27 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from models.errors import WarehouseError
-from models.records import HttpRules, Source
-
-
-@pytest.fixture
-def open_press(open_newsroom: Any, site: Any) -> Callable[..., Any]:
-    """Opens a newsroom whose only source lies on the test's own site."""
-    source = Source(
-        "harbour",
-        "Press",
-        "http://press.example/feed",
-        kind="feed",
-        http=HttpRules(allow_private=True, connect_to=f"127.0.0.1:{site.port}", min_gap_s=0.0),
-    )
-    return lambda **given: open_newsroom(change=lambda _: source, **given)
 
 
 def add_feed(site: Any, title: str = "A bridge") -> None:
