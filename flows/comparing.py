@@ -171,6 +171,8 @@ async def compare(collector: Collector, findings: Findings, listing: Listing) ->
     if not listing.entries and listing.warnings:
         # Nothing listed may be nothing there, or nothing that could be read: it is told apart.
         findings.reason = one_line("; ".join(listing.warnings))[:REASON_CHARS]
+        # And it is read again, should the next answer be the same.
+        findings.validators, findings.body_sha256 = Validators(), None
 
 
 def _has_gap(listing: Listing, listed: Sequence[NewEntry], known: Collection[str]) -> bool:
