@@ -15,7 +15,6 @@ import faulthandler
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,10 @@ from typing import Any
 
 import click
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tasks.memory import peak_bytes
 
 MAX_S = 10.0
 """Processor time that one file may take."""
@@ -99,11 +101,6 @@ def _place_of(error: BaseException) -> str:
     inner = "" if deepest is last else f", in {Path(deepest.filename).name}:{deepest.lineno}"
     where = f"{Path(last.filename).name}:{last.lineno}{inner}"
     return f"{type(error).__name__} at {where}: {str(error)[:120]}"
-
-
-def peak_mb() -> float:
-    """Return the most memory this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def run_mutants(
@@ -223,14 +220,14 @@ def main(
     from flows.inspection import KINDS
 
     kinds = kinds or KINDS
-    began, base_mb = time.monotonic(), peak_mb()
+    began, base_mb = time.monotonic(), peak_bytes() / 2**20
     if coverage:
         folder = keep or Path(tempfile.mkdtemp(prefix="newsbeat-fuzz-"))
         report = run_coverage(kinds, seconds or 60.0, seed, folder)
     else:
         report = run_mutants(kinds, count, seconds, seed, from_number)
-    if peak_mb() > MAX_MB:
-        report.note(f"{peak_mb():.0f} MB of memory", report.slowest)
+    if peak_bytes() / 2**20 > MAX_MB:
+        report.note(f"{peak_bytes() / 2**20:.0f} MB of memory", report.slowest)
     figures = {
         "kinds": kinds,
         "files": report.n_files,
@@ -238,7 +235,7 @@ def main(
         "seconds": round(time.monotonic() - began, 1),
         "slowest_s": round(report.slowest_s, 2),
         "slowest": report.slowest,
-        "peak_mb": round(peak_mb()),
+        "peak_mb": round(peak_bytes() / 2**20),
         "peak_mb_at_start": round(base_mb),
         "findings": report.findings,
     }

@@ -40,6 +40,7 @@ import psutil
 from models.errors import NewsbeatError, ParseError
 from models.records import Article, Fetched, Source
 from tasks.articles import extract_article
+from tasks.memory import peak_bytes
 from tasks.settings import ExtractSettings
 
 SMALL_BYTES = 32 * 1024
@@ -589,8 +590,7 @@ def _result(payload: bytes) -> object:
 def _was_memory_short() -> bool:
     """Tell whether a failure may be one of memory: parsers in C say it in words of their own."""
     limit, _ = resource.getrlimit(_LIMITED)
-    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return limit != resource.RLIM_INFINITY and peak_bytes > limit / 2
+    return limit != resource.RLIM_INFINITY and peak_bytes() > limit / 2
 
 
 def _send(answers: BinaryIO, answer: Any) -> None:

@@ -25,6 +25,7 @@ LARGEST_SHARE = 0.6
 
 LEAST_HEADROOM_BYTES = 2**30
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
 _SIZE = re.compile(r"\s*([\d.]+)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
 
 
@@ -61,6 +62,18 @@ def read_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text)
     return int(float(match[1]) * _UNITS[match[2].upper()]) if match else 10**9
+
+
+def peak_bytes() -> int:
+    """Return the most memory this process has had.
+
+    ``getrusage`` would count what its parent had when it was started, too.
+    """
+    with contextlib.suppress(OSError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if (found := _PEAK.search(status)) is not None:
+            return int(found[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _data_bytes() -> int:

@@ -168,7 +168,7 @@ def test_late_drifting_and_urgent_come_and_go_by_themselves(browser, press):
         "UPDATE schedule SET due_at = @now + INTERVAL 1 DAY, state = 'active'",
         "DELETE FROM drift_states",
         "DELETE FROM rule_hits",
-        "UPDATE polls SET possible_loss = false",
+        "UPDATE polls SET possible_loss = false, outcome = 'empty'",
     )
     browser.get(press.url)
     heading = waiting(browser)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tasks.memory import read_size
+from tasks.memory import peak_bytes, read_size
 
 HOG = """
 import resource
@@ -38,3 +38,20 @@ def test_a_query_that_asks_for_24_gigabytes_fails_and_the_next_one_is_answered()
 )
 def test_sizes_are_read_as_duckdb_spells_them(text, size):
     assert read_size(text) == size
+
+
+PARENT = """
+import subprocess, sys
+grown = bytearray(b'x') * 400_000_000
+child = 'from tasks.memory import peak_bytes; print(peak_bytes())'
+subprocess.run([sys.executable, '-c', child], check=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says it of one process alone")
+def test_what_a_process_had_at_most_does_not_count_what_its_parent_had() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PARENT], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert 2**20 < int(done.stdout) < 300 * 2**20
+    assert peak_bytes() > 2**20
