@@ -39,7 +39,7 @@ _DEFAULT_CONNECT_TIMEOUT_S = 10.0
 
 # Seven thousand frames of nothing fit into what is usually read at once, and the loop would
 # do nothing else while they are taken apart.
-_SHARED_READ_BYTES = 8 * 1024
+_SHARED_READ_BYTES = 1024
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _CARRIER_GRADE_NAT = ipaddress.IPv4Network("100.64.0.0/10")
