@@ -70,7 +70,7 @@ def final_state(result: PollResult, report: CareReport | None = None) -> State[A
     message = f"{describe_poll(result)}; {poll.decision.reason}"
     if report is not None:
         message = "; ".join([*filter(None, [report.failure]), *report.notes, message])
-    if poll.outcome in ("failed", "refused") or (report is not None and report.failure):
+    if poll.is_failure or (report is not None and report.failure):
         return Failed(message=one_line(message))
     return Completed(message=one_line(message))
 

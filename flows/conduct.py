@@ -49,7 +49,7 @@ def note_conduct(collector: Collector, findings: Findings, now: datetime) -> Non
     if findings.http_status is not None:
         is_gone = findings.outcome == "failed" and findings.http_status == 410
         conduct = replace(conduct, n_gone=conduct.n_gone + 1 if is_gone else 0)
-    if findings.outcome not in ("failed", "refused"):
+    if not findings.is_failure:
         conduct = note_place(conduct, findings.hops, findings.overlap, now)
         moved = adopt_move(conduct, findings.source.url, now)
         if moved is not None:
@@ -97,7 +97,7 @@ def count_failures(collector: Collector, findings: Findings, now: datetime) -> i
     """Return the source's failures in a row; what is its host's fault, or ours, is not one."""
     before, source = findings.schedule.consecutive_failures, findings.source
     upshot = _note_ending(collector, findings, now)
-    if findings.outcome not in ("failed", "refused"):
+    if not findings.is_failure:
         return 0
     if upshot.blamed is not None and upshot.blamed.kind == "host":
         n_before = collector.incidents.count_hold(upshot.blamed)
@@ -117,7 +117,7 @@ def count_failures(collector: Collector, findings: Findings, now: datetime) -> i
 
 def _note_ending(collector: Collector, findings: Findings, now: datetime) -> Upshot:
     """Tell the incidents how the poll ended, where it says anything of host or line."""
-    is_well = findings.outcome not in ("failed", "refused")
+    is_well = not findings.is_failure
     # A channel that shows nothing on the web is no sign of a host that is down.
     says_nothing = findings.is_held or findings.is_unlisted
     if says_nothing or not (is_well or findings.http_status or findings.is_silent):
@@ -143,7 +143,7 @@ def note_standing(
 ) -> None:
     """Note that the source by itself fails, or is gone, or is well."""
     name, gone = findings.source.source, findings.conduct.n_gone
-    if findings.outcome not in ("failed", "refused"):
+    if not findings.is_failure:
         _end(collector, findings, ("failing", name), ("gone", name))
     elif state == "gone":
         words = f"answered 410 Gone {gone} times in a row" if gone else findings.reason

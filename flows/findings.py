@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flows.watching import Judged, ReadPage
 from models.records import (
+    FAILURES,
     Conduct,
     Fetched,
     Hop,
@@ -76,6 +77,11 @@ class Findings:
     is_held: bool = False
     begun: list[Incident] = field(default_factory=list)
     ended: list[tuple[IncidentKind, str]] = field(default_factory=list)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the source could not be read."""
+        return self.outcome in FAILURES
 
     @property
     def address(self) -> str:

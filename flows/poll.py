@@ -243,14 +243,13 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
     """Return the result of a poll, its last part being when to look next."""
     now, before = collector.clock.now(), findings.schedule
     source = findings.source
-    is_failure = findings.outcome in ("failed", "refused")
     note_conduct(collector, findings, now)
     failures = count_failures(collector, findings, now)
     state = state_of(findings, failures)
     note_standing(collector, findings, state, failures, now)
     # What came out since the list was read is still unseen: waiting is reckoned from there.
-    seen_at = findings.listed_at if findings.listed_at and not is_failure else now
-    if not is_failure:
+    seen_at = findings.listed_at if findings.listed_at and not findings.is_failure else now
+    if not findings.is_failure:
         _learn(collector, findings, seen_at)
     last = before.last_success_at
     moment = Moment(
@@ -283,7 +282,7 @@ def _conclude(collector: Collector, findings: Findings) -> PollResult:
         ),
         lease_until=None,
         body_sha256=findings.body_sha256,
-        last_success_at=last if is_failure else seen_at,
+        last_success_at=last if findings.is_failure else seen_at,
         conduct=findings.conduct,
     )
     poll = Poll(

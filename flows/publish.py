@@ -105,7 +105,7 @@ class Publisher:
 
 
 def _is_well(result: PollResult) -> bool:
-    return result.poll.outcome not in ("failed", "refused")
+    return not result.poll.is_failure
 
 
 def _has_turned(page: _Published) -> bool:

@@ -12,7 +12,7 @@ def describe_poll(result: PollResult) -> str:
     ``failed: name not found``.
     """
     poll = result.poll
-    if poll.outcome in ("failed", "refused"):
+    if poll.is_failure:
         return f"{poll.outcome}: {poll.reason}"
     parts = []
     if poll.entries_new:

@@ -348,7 +348,7 @@ class Worker:
     async def _execute_unless_stopped(self, run: FlowRun) -> None:
         flow = await self._flow_of(run)
         # Other flows are given a source too: what is true of its polls is not of mending it.
-        source = str(run.parameters.get("source", "")) if flow is collect_source else None
+        source = source_of(run) if flow is collect_source else None
         if source in self.scheduler.paused:
             await self.orchestrator.end_run(run.id, "cancelled", "the source is paused")
         elif not await self.orchestrator.is_waiting(run.id):

@@ -26,6 +26,9 @@ IncidentKind = Literal["outage", "host", "held", "failing", "gone", "moved", "va
 Packed = bytes
 """A state that only newsbeat reads."""
 
+FAILURES: frozenset[Outcome] = frozenset({"failed", "refused"})
+"""Outcomes of polls that could not read their source."""
+
 
 @dataclass(frozen=True, slots=True)
 class PollRules:
@@ -757,6 +760,11 @@ class Poll:
     article_bytes: int
     cpu_s: float
     decision: Decision
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the source could not be read."""
+        return self.outcome in FAILURES
 
 
 @dataclass(frozen=True, slots=True)

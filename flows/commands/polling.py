@@ -27,7 +27,7 @@ class PollReport:
     @property
     def is_good(self) -> bool:
         """Whether the source could be read."""
-        return self.result.poll.outcome not in ("failed", "refused")
+        return not self.result.poll.is_failure
 
     def as_text(self) -> str:
         """Return the poll in a few lines."""

@@ -15,7 +15,7 @@ from flows.commands.screen import Column, fit_table
 from flows.wording import spell_count
 from models.harmless import one_line
 from models.polling.fixed import spell_duration
-from models.records import BudgetReport, Incident, SourceStatus
+from models.records import FAILURES, BudgetReport, Incident, SourceStatus
 from tasks.clock import Clock
 from tasks.settings import Settings
 from tasks.warehouse_reader import WarehouseReader, open_reader
@@ -69,9 +69,7 @@ class StatusReport:
         """Sources whose last poll brought no answer, and that are not broken, or not yet."""
         broken = {row.source for row in self.broken}
         return [
-            row
-            for row in self.rows
-            if row.last_outcome in ("failed", "refused") and row.source not in broken
+            row for row in self.rows if row.last_outcome in FAILURES and row.source not in broken
         ]
 
     @property

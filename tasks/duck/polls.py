@@ -129,7 +129,7 @@ def _tell_failure(
             settings,
             poll.finished_at,
         )
-    elif poll.outcome not in ("failed", "refused"):
+    elif not poll.is_failure:
         close_state(connection, FAILURE, poll.source, poll.finished_at)
 
 
